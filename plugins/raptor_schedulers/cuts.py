@@ -1,0 +1,149 @@
+"""Ways to cut the result of a compute into boxes, and what each costs.
+
+A cut is a grid. Parts along an axis are only worth trying where they make the largest interval shorter, so an axis of
+extent e has about 2 * sqrt(e) of them. Axes along which a cut also divides the weights (output channels) are tried
+with every number of parts; over the other axes the grid with the smallest largest box, then the smallest surface
+(least halo), is taken for a few budgets of lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+from raptor_core.spatial.cost import box_cost
+
+from raptor_core.ir.operation import Types
+from raptor_core.spatial.boxes import Box, BoxArray, grid
+from raptor_core.spatial.compute import ComputeOp
+from raptor_core.targets.machine import Machine
+
+
+@attrs.frozen(eq=False)
+class Cut:
+    """One way to cut: ``boxes`` [lanes, 2, rank], the time of the largest lane, and crossbars of a lane and of all."""
+
+    boxes: BoxArray
+    lane_ns: float
+    lane_crossbars: int
+    total_crossbars: int
+
+    @property
+    def lanes(self) -> int:
+        """Number of boxes."""
+        return int(self.boxes.shape[0])
+
+
+def cut_into(op: ComputeOp, parts: Sequence[int], types: Types, machine: Machine) -> Cut:
+    """The cut with ``parts`` intervals per axis, on the operation's granularity, with its costs."""
+    shape = types[op.results[0]].shape
+    granularity = op.cut_granularity(types)
+    units = [math.ceil(extent / g) for extent, g in zip(shape, granularity, strict=True)]
+    boxes = grid(units, parts) * np.array(granularity, dtype=np.int64)
+    boxes = np.minimum(boxes, np.array(shape, dtype=np.int64))
+    extents = boxes[:, 1] - boxes[:, 0]
+    distinct, first, counts = np.unique(extents, axis=0, return_index=True, return_counts=True)
+    samples = [Box(tuple(boxes[k, 0].tolist()), tuple(boxes[k, 1].tolist())) for k in first.tolist()]
+    rows = machine.crossbar_rows
+    crossbars = [machine.crossbars(op.weight_shapes(box, types, rows)) for box in samples]
+    largest = int(distinct.prod(axis=1).argmax())
+    return Cut(
+        boxes=boxes,
+        lane_ns=box_cost(op, samples[largest], types, machine),
+        lane_crossbars=max(crossbars),
+        total_crossbars=sum(n * int(k) for n, k in zip(crossbars, counts, strict=True)),
+    )
+
+
+def candidate_cuts(op: ComputeOp, types: Types, machine: Machine) -> list[Cut]:
+    """The cuts worth considering whose lanes fit a core's crossbars, at most one lane per core each."""
+    shape = types[op.results[0]].shape
+    units = [math.ceil(e / g) for e, g in zip(shape, op.cut_granularity(types), strict=True)]
+    weight_axes = _weight_axes(op, shape, units, types)
+    grids = dict.fromkeys(_grids(units, weight_axes, machine.core_count))
+    cuts = []
+    for parts in grids:
+        cut = cut_into(op, parts, types, machine)
+        if cut.lane_crossbars <= machine.crossbars_per_core:
+            cuts.append(cut)
+    return cuts
+
+
+def least_crossbars(op: ComputeOp, types: Types, machine: Machine) -> int:
+    """Crossbars that the operation's weights need when nothing is replicated."""
+    return machine.crossbars(op.weight_shapes(Box.whole(types[op.results[0]].shape), types, machine.crossbar_rows))
+
+
+def _weight_axes(op: ComputeOp, shape: Sequence[int], units: Sequence[int], types: Types) -> tuple[int, ...]:
+    """The axes along which different intervals need different weights."""
+    whole = Box.whole(shape)
+    axes = []
+    for axis, count in enumerate(units):
+        if count < 2:
+            continue
+        step = op.cut_granularity(types)[axis]
+        head = whole.replace(axis, 0, step)
+        tail = whole.replace(
+            axis, shape[axis] - step if shape[axis] % step == 0 else shape[axis] // step * step, shape[axis]
+        )
+        if op.weights_key(head, types) != op.weights_key(tail, types):
+            axes.append(axis)
+    return tuple(axes)
+
+
+def _useful_parts(units: int, limit: int) -> list[int]:
+    """Numbers of parts up to ``limit`` that each make the largest interval shorter than the one before."""
+    parts, best = [], units + 1
+    for n in range(1, min(units, limit) + 1):
+        size = math.ceil(units / n)
+        if size < best:
+            parts.append(n)
+            best = size
+    return parts
+
+
+def _grids(units: Sequence[int], weight_axes: tuple[int, ...], cores: int) -> Iterator[tuple[int, ...]]:
+    other = [axis for axis in range(len(units)) if axis not in weight_axes]
+    for divided in _products([_useful_parts(units[axis], cores) for axis in weight_axes], cores):
+        share = cores // math.prod(divided)
+        budgets = {share} if weight_axes and math.prod(divided) > 1 else set()
+        step = share
+        while step >= 1:
+            budgets.add(step)
+            step //= 2
+        for budget in sorted(budgets):
+            rest = _best_grid([units[axis] for axis in other], budget)
+            parts = [0] * len(units)
+            for axis, n in zip(weight_axes, divided, strict=True):
+                parts[axis] = n
+            for axis, n in zip(other, rest, strict=True):
+                parts[axis] = n
+            yield tuple(parts)
+
+
+def _products(options: list[list[int]], limit: int) -> Iterator[tuple[int, ...]]:
+    """All choices of one number per list whose product is at most ``limit``."""
+    if not options:
+        yield ()
+        return
+    for first in options[0]:
+        if first > limit:
+            break
+        for rest in _products(options[1:], limit // first):
+            yield (first, *rest)
+
+
+def _best_grid(units: Sequence[int], lanes: int) -> tuple[int, ...]:
+    """The grid of at most ``lanes`` cells with the smallest largest cell; ties: least surface, then fewest cells."""
+    best: tuple[tuple[int, int, int], tuple[int, ...]] | None = None
+    for parts in _products([_useful_parts(extent, lanes) for extent in units], lanes):
+        sizes = [math.ceil(extent / n) for extent, n in zip(units, parts, strict=True)]
+        volume = math.prod(sizes)
+        surface = sum(volume // size for size, n in zip(sizes, parts, strict=True) if n > 1)
+        score = (volume, surface, math.prod(parts))
+        if best is None or score < best[0]:
+            best = (score, parts)
+    assert best is not None
+    return best[1]

@@ -1,0 +1,201 @@
+"""Scheduler ``peft``: list scheduling with a look-ahead table (predict earliest finish time).
+
+After Arabnejad and Barbosa, "List scheduling algorithm for heterogeneous systems by an optimistic cost table", IEEE
+TPDS 2014. Tasks are the lanes of computes; the optimistic cost table is kept per compute, since its lanes are alike.
+Beyond the paper: every compute is first cut into lanes under the chip's crossbars (raptor_schedulers.selection), and a
+lane only goes to a core whose free crossbars hold its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from raptor_core.diagnostics import RaptorError
+from raptor_core.ir.module import Module
+from raptor_core.options import Option
+from raptor_core.spatial.boxes import from_array
+from raptor_core.spatial.compute import ComputeOp, Placement
+from raptor_core.targets.machine import Machine
+from raptor_schedulers.cuts import Cut
+from raptor_schedulers.selection import all_candidates, crossbar_price
+from raptor_schedulers.traffic import overlap, regions, traffic_ns
+
+Times = npt.NDArray[np.float64]
+
+_RETRIES = 12
+_RAISE = 1.5
+
+
+class _PackingError(Exception):
+    """Some lane found no core with enough free crossbars."""
+
+    def __init__(self, op: ComputeOp) -> None:
+        super().__init__(op.name)
+        self.op = op
+
+
+@attrs.frozen
+class PeftScheduler:
+    """See the module's text."""
+
+    name: ClassVar[str] = "peft"
+    api_version: ClassVar[int] = 1
+    summary: ClassVar[str] = "list scheduling with a look-ahead cost table, one network over all cores"
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def schedule(self, module: Module, machine: Machine, options: Mapping[str, Any]) -> Module:
+        """Raises RaptorError when the weights do not fit the chip."""
+        ops = [op for op in module.operations if isinstance(op, ComputeOp)]
+        cuts = all_candidates(ops, module.types, machine)
+        price = crossbar_price(cuts, machine)
+        for _ in range(_RETRIES):
+            try:
+                placements = _Attempt(module, machine, ops, cuts, price).place()
+                break
+            except _PackingError as failure:
+                stuck = failure.op
+                price = max(price * _RAISE, 1.0)
+        else:
+            raise RaptorError(
+                "network-does-not-pack",
+                "the network's weights fit the chip in total, but not core by core",
+                where=f"'{stuck.name}'",
+                reason=f"no core has enough of its {machine.crossbars_per_core} crossbars free for a part of it",
+                hint="choose a target with more crossbars per core",
+            )
+        placed = tuple(
+            attrs.evolve(op, placement=placements[op.results[0]]) if isinstance(op, ComputeOp) else op
+            for op in module.operations
+        )
+        return attrs.evolve(module, operations=placed)
+
+
+PEFT = PeftScheduler()
+
+
+@attrs.define(eq=False)
+class _Attempt:
+    """One run of the algorithm for one price per crossbar."""
+
+    module: Module
+    machine: Machine
+    ops: Sequence[ComputeOp]
+    cuts: Sequence[Sequence[Cut]]
+    price: float
+    placements: dict[str, Placement] = attrs.field(factory=dict)
+    finish: dict[str, Times] = attrs.field(factory=dict)
+    available: Times = attrs.field(init=False)
+    free: npt.NDArray[np.int64] = attrs.field(init=False)
+    resident: list[set[Hashable]] = attrs.field(init=False)
+    next_step: int = 0
+
+    def place(self) -> dict[str, Placement]:
+        """The placement of every result. Raises _PackingError."""
+        cores = self.machine.core_count
+        self.available = np.zeros(cores)
+        self.free = np.full(cores, self.machine.crossbars_per_core, dtype=np.int64)
+        self.resident = [set() for _ in range(cores)]
+        table = self._optimistic_costs()
+        for k in self._order(table.mean(axis=1)):
+            self._place_op(k, table[k])
+        return self.placements
+
+    def _optimistic_costs(self) -> Times:
+        """[compute, core]: the least time from the end of a lane on a core to the end of the network.
+
+        Equation 2 of the paper, with the time of the cut that the price alone would choose.
+        """
+        index = {op.results[0]: k for k, op in enumerate(self.ops)}
+        table = np.zeros((len(self.ops), self.machine.core_count))
+        cheapest = [min(found, key=lambda c: c.lane_ns + self.price * c.total_crossbars) for found in self.cuts]
+        for k in range(len(self.ops) - 1, -1, -1):
+            successor = self.ops[k]
+            cut = cheapest[k]
+            through = table[k] + cut.lane_ns
+            for value in set(successor.operands):
+                if value in index:
+                    lane_elements = self.module.types[value].elements / cheapest[index[value]].lanes
+                    moved = through.min() + self.machine.transfer_ns(lane_elements, 1)
+                    table[index[value]] = np.maximum(table[index[value]], np.minimum(through, moved))
+        return table
+
+    def _order(self, rank: Times) -> list[int]:
+        """Computes by descending rank among those whose operands are placed."""
+        producer = {op.results[0]: k for k, op in enumerate(self.ops)}
+        waiting = [len({producer[v] for v in op.operands if v in producer}) for op in self.ops]
+        users: dict[int, set[int]] = {}
+        for k, op in enumerate(self.ops):
+            for value in op.operands:
+                if value in producer:
+                    users.setdefault(producer[value], set()).add(k)
+        ready = [k for k, count in enumerate(waiting) if count == 0]
+        order: list[int] = []
+        while ready:
+            k = max(ready, key=lambda j: (rank[j], -j))
+            ready.remove(k)
+            order.append(k)
+            for user in sorted(users.get(k, ())):
+                waiting[user] -= 1
+                if waiting[user] == 0:
+                    ready.append(user)
+        return order
+
+    def _choose_cut(self, k: int) -> Cut:
+        op = self.ops[k]
+
+        def score(cut: Cut) -> float:
+            traffic = traffic_ns(op, cut.boxes, self.module.types, self.placements, self.machine)
+            return cut.lane_ns + self.price * cut.total_crossbars + traffic
+
+        return min(self.cuts[k], key=score)
+
+    def _place_op(self, k: int, optimistic: Times) -> None:
+        """Places the lanes of one compute, each on the core where it is predicted to finish first."""
+        op, cut = self.ops[k], self._choose_cut(k)
+        ready = self._ready(op, cut)
+        outs = from_array(cut.boxes)
+        rows, types = self.machine.crossbar_rows, self.module.types
+        cores = np.empty(cut.lanes, dtype=np.int64)
+        finish = np.empty(cut.lanes)
+        lanes_on = np.zeros(self.machine.core_count, dtype=np.int64)
+        rounds = np.empty(cut.lanes, dtype=np.int64)
+        for lane, out in enumerate(outs):
+            key = (op.results[0], op.weights_key(out, types))
+            crossbars = self.machine.crossbars(op.weight_shapes(out, types, rows))
+            fits = self.free >= crossbars
+            if crossbars:
+                fits |= np.array([key in held for held in self.resident])
+            if not fits.any():
+                raise _PackingError(op)
+            ends = np.maximum(self.available, ready[lane]) + cut.lane_ns
+            core = int(np.where(fits, ends + optimistic, np.inf).argmin())
+            cores[lane], finish[lane] = core, ends[core]
+            rounds[lane] = lanes_on[core]
+            lanes_on[core] += 1
+            self.available[core] = ends[core]
+            if crossbars and key not in self.resident[core]:
+                self.resident[core].add(key)
+                self.free[core] -= crossbars
+        self.placements[op.results[0]] = Placement(cut.boxes, cores, self.next_step + rounds)
+        self.finish[op.results[0]] = finish
+        self.next_step += int(lanes_on.max())
+
+    def _ready(self, op: ComputeOp, cut: Cut) -> Times:
+        """[lane, core]: when the operands of a lane can be on a core."""
+        ready = np.zeros((cut.lanes, self.machine.core_count))
+        per_element = self.machine.transfer_ns(10_000, 1) / 10_000
+        for k, value in enumerate(op.operands):
+            placement = self.placements.get(value)
+            if placement is None:
+                continue
+            met = overlap(regions(op, k, cut.boxes, self.module.types), placement)
+            local = np.zeros_like(ready)
+            np.add.at(local.T, met.cores, met.shared.T)
+            made = np.where(met.shared > 0, self.finish[value][None, :], 0.0).max(axis=1, initial=0.0)
+            ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element)
+        return ready
