@@ -50,8 +50,9 @@ class Box:
 
     def intersect(self, other: Box) -> Box:
         """The indices in both boxes (possibly empty)."""
-        lo = tuple(map(max, self.lo, other.lo))
-        return Box(lo, tuple(max(low, h) for low, h in zip(lo, map(min, self.hi, other.hi), strict=True)))
+        lo = tuple(max(a, b) for a, b in zip(self.lo, other.lo, strict=True))
+        hi = tuple(min(a, b) for a, b in zip(self.hi, other.hi, strict=True))
+        return Box(lo, tuple(max(low, high) for low, high in zip(lo, hi, strict=True)))
 
     def contains(self, other: Box) -> bool:
         """Whether every index of ``other`` is in this box."""
