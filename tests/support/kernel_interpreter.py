@@ -13,13 +13,17 @@ Memory = tuple[np.ndarray, int]
 """A float32 array and the element in it at which a slot starts."""
 
 
-def run_kernel(kernel: Kernel, slots: Sequence[Memory | None], weights: Sequence[np.ndarray] = (), rows: int = 128) -> None:
+def run_kernel(
+    kernel: Kernel, slots: Sequence[Memory | None], weights: Sequence[np.ndarray] = (), rows: int = 128
+) -> None:
     """Execute ``kernel`` in place. ``slots`` are operands and result; scratch is added here, full of NaN."""
     scratch = [(np.full(size + rows, np.nan, np.float32), 0) for size in kernel.scratch]
     _run(kernel.body, (), [*slots, *scratch], weights)
 
 
-def _run(body: Sequence[Any], turns: tuple[int, ...], slots: list[Memory | None], weights: Sequence[np.ndarray]) -> None:
+def _run(
+    body: Sequence[Any], turns: tuple[int, ...], slots: list[Memory | None], weights: Sequence[np.ndarray]
+) -> None:
     for item in body:
         if isinstance(item, Loop):
             for turn in range(item.extent):

@@ -18,7 +18,7 @@ from raptor_pim import dialect as pim
 from raptor_pim.codegen._registers import assign_registers
 from raptor_pim.codegen.extents import check_extents
 from raptor_pim.codegen.template import ELEMENT_BYTES, expand_kernel
-from raptor_pim.isa.opcodes import Opcode
+from raptor_pim.isa.opcodes import OPCODES, RD, RS1, RS2, Opcode
 from raptor_pim.isa.records import RECORD
 
 Indices = npt.NDArray[np.int64]
@@ -51,25 +51,10 @@ class _Block:
     fill: Callable[[_Stream, Indices], None]
 
 
-# Which of rd, rs1, rs2 each opcode that code generation makes takes from a register.
+# Which of rd, rs1, rs2 an opcode takes from a register, [opcode, operand].
 _USES = np.zeros((256, 3), dtype=np.bool_)
-for _code in (Opcode.VVADD, Opcode.VVSUB, Opcode.VVMUL, Opcode.VVDMUL, Opcode.VVMAX):
-    _USES[int(_code)] = (True, True, True)
-for _code in (Opcode.VMV, Opcode.VAVG, Opcode.VRSU, Opcode.VRSL):
-    _USES[int(_code)] = (True, True, True)
-for _code in (
-    Opcode.VRELU,
-    Opcode.VTANH,
-    Opcode.VSIGM,
-    Opcode.VSOFTMAX,
-    Opcode.MVMUL,
-    Opcode.LMV,
-    Opcode.LD,
-    Opcode.ST,
-):
-    _USES[int(_code)] = (True, True, False)
-for _code in (Opcode.LLDI, Opcode.SEND, Opcode.RECV):
-    _USES[int(_code)] = (True, False, False)
+for _info in OPCODES:
+    _USES[int(_info.opcode)] = [bool(_info.registers & bit) for bit in (RD, RS1, RS2)]
 _USES.setflags(write=False)
 
 

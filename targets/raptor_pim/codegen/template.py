@@ -106,7 +106,8 @@ def _unroll(loop: Loop, depth: int) -> tuple[Indices, Indices]:
     repeated = np.repeat(rows[None], loop.extent, axis=0)
     repeated[:, :, _OFFSET : _OFFSET + 3] += turns[:, None, None] * strides[None, :, :, depth]
     outer = np.repeat(strides[None, :, :, :depth], loop.extent, axis=0)
-    return repeated.reshape(-1, _WIDTH), outer.reshape(-1, 3, depth)
+    count = loop.extent * rows.shape[0]
+    return repeated.reshape(count, _WIDTH), outer.reshape(count, 3, depth)
 
 
 def _row(op: int, operands: list[Operand | int | None], depth: int, **fields: int) -> tuple[list[int], list[Any]]:

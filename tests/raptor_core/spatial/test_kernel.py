@@ -22,9 +22,7 @@ def test_addresses_follow_strides_and_loops() -> None:
     with k.loops([2, 4]) as (a, b):
         k.copy(View.packed(1, (2, 4), (0, 1)).at(a, b), view.at(a, 1, b), 1)
     (outer,) = k.build().body
-    assert outer == Loop(
-        2, (Loop(4, (Instr("copy", Operand(1, 0, (4, 1)), (Operand(0, 1, (12, 3)),), 1),)),)
-    )
+    assert outer == Loop(2, (Loop(4, (Instr("copy", Operand(1, 0, (4, 1)), (Operand(0, 1, (12, 3)),), 1),)),))
 
 
 def test_loops_of_one_turn_vanish() -> None:

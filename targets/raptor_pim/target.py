@@ -1,0 +1,67 @@
+"""The target plugin ``pim``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+
+from raptor_core.ir.module import Module
+from raptor_core.options import Option
+from raptor_core.passes.base import Pass
+from raptor_core.targets.contract import HardwareProfile, TargetConfiguration
+from raptor_pim import options as pim_options
+
+
+@attrs.frozen
+class PimTarget:
+    """Machines of spec "functional ISA": crossbar cores on a mesh with one host memory."""
+
+    name: ClassVar[str] = "pim"
+    api_version: ClassVar[int] = 1
+    summary: ClassVar[str] = "processing-in-memory chips with ReRAM crossbar cores on a mesh"
+    options: ClassVar[tuple[Option, ...]] = pim_options.OPTIONS
+
+    def configure(
+        self, options: Mapping[str, Any], profile: HardwareProfile | None, profile_file: Path | None
+    ) -> TargetConfiguration:
+        """See raptor_pim.options.configure."""
+        return pim_options.configure(options, profile, profile_file)
+
+    def pipeline(self, configuration: TargetConfiguration) -> Sequence[Pass]:
+        """The core's spatial passes, then conversion to the pim dialect, memory planning and verification."""
+        from raptor_core.spatial.passes import spatial_passes
+        from raptor_pim.passes.plan_memory import PLAN_MEMORY
+        from raptor_pim.passes.to_pim import TO_PIM
+        from raptor_pim.passes.verify import VERIFY
+
+        return (*spatial_passes(), TO_PIM, PLAN_MEMORY, VERIFY)
+
+    def emit(
+        self,
+        module: Module,
+        configuration: TargetConfiguration,
+        path: Path,
+        *,
+        manifest: Mapping[str, Any],
+        reports: Mapping[str, str],
+        options: Mapping[str, Any],
+        overwrite: bool,
+    ) -> Mapping[str, Any]:
+        """See raptor_pim.emit.emit_artifact."""
+        from raptor_pim.emit import emit_artifact
+
+        return emit_artifact(
+            module,
+            configuration.data,
+            path,
+            manifest=manifest,
+            reports=reports,
+            options=options,
+            overwrite=overwrite,
+        )
+
+
+TARGET = PimTarget()
