@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +17,6 @@ from raptor_pim.codegen.program import generate_programs
 from raptor_pim.codegen.replay import replay_communication
 from raptor_pim.dialect import Groups, HostMemory
 from raptor_pim.machine import PimMachine
-from raptor_pim.passes.host_memory import ELEMENT_BYTES
 
 
 def emit_artifact(
@@ -92,24 +92,38 @@ def _config(module: Module, machine: PimMachine, groups: Groups, host: HostMemor
     ):
         widths[core].append(width)
         weights[core].append(matrix)
+    inputs, outputs = _regions(module, module.inputs, host), _regions(module, module.outputs, host)
     return ArtifactConfig(
         core_cnt=machine.core_count,
         xbar_size=(machine.crossbar_rows, machine.crossbar_columns),
         xbar_array_count=machine.crossbars_per_core,
         array_group_map=tuple(map(tuple, widths)),
         weights=tuple(map(tuple, weights)),
-        inputs=_tensors(module, module.inputs, host),
-        outputs=_tensors(module, module.outputs, host),
-        element_bytes=ELEMENT_BYTES,
+        inputs_addresses=tuple(region.address for region in inputs),
+        inputs_sizes=tuple(region.size for region in inputs),
+        inputs=tuple(region.tensor for region in inputs),
+        outputs_addresses=tuple(region.address for region in outputs),
+        outputs_sizes=tuple(region.size for region in outputs),
+        outputs=tuple(region.tensor for region in outputs),
+        pipeline_stages=1,
     )
 
 
-def _tensors(module: Module, names: tuple[str, ...], host: HostMemory) -> tuple[TensorInfo, ...]:
+@attrs.frozen
+class _Region:
+    """A network input or output in host memory: byte address and size."""
+
+    tensor: TensorInfo
+    address: int
+    size: int
+
+
+def _regions(module: Module, names: tuple[str, ...], host: HostMemory) -> list[_Region]:
     found = []
     for name in names:
         type_ = module.types[name]
         if type_.layout is not None and not type_.layout.is_dense:
             raise InternalError("not-dense", f"network value '{name}' is not dense at the host")
         at = host.operands.index(name)
-        found.append(TensorInfo(name, type_.shape, "float32", host.addresses[at], host.sizes[at]))
-    return tuple(found)
+        found.append(_Region(TensorInfo(name, type_.shape), host.addresses[at], host.sizes[at]))
+    return found

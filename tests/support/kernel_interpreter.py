@@ -73,32 +73,28 @@ def _instruction(i: Instr, turns: tuple[int, ...], slots: list[Memory | None], w
     to[at : at + len(result)] = result
 
 
+_ELEMENTWISE = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "relu": lambda x: np.maximum(x, 0),
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "softmax": lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum(),
+    "copy": lambda x: x,
+    "dot": lambda x, y: np.array([np.dot(x, y)], np.float32),
+}
+
+
 def _vector(i: Instr, read: Any) -> np.ndarray:
-    n = i.count
-    if i.op == "copy":
-        return read(0)
-    if i.op == "gather":
-        return read(0, int(i.immediate))
+    if i.op in _ELEMENTWISE:
+        return _ELEMENTWISE[i.op](*(read(k) for k in range(len(i.sources))))
     if i.op == "fill":
-        return np.full(n, i.immediate, np.float32)
-    if i.op in ("add", "sub", "mul", "max"):
-        function = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum}[i.op]
-        return function(read(0), read(1))
-    if i.op == "dot":
-        return np.array([np.dot(read(0), read(1))], np.float32)
-    if i.op == "mean":
-        return np.array([read(0, int(i.immediate)).mean()], np.float32)
-    if i.op == "relu":
-        return np.maximum(read(0), 0)
-    if i.op == "tanh":
-        return np.tanh(read(0))
-    if i.op == "sigmoid":
-        return 1 / (1 + np.exp(-read(0)))
-    if i.op == "softmax":
-        e = np.exp(read(0) - read(0).max())
-        return e / e.sum()
-    if i.op == "clamp_max":
-        return np.minimum(read(0), np.float32(i.immediate))
-    if i.op == "clamp_min":
-        return np.maximum(read(0), np.float32(i.immediate))
+        return np.full(i.count, i.immediate, np.float32)
+    if i.op in ("gather", "mean"):
+        elements = read(0, int(i.immediate))
+        return elements if i.op == "gather" else np.array([elements.mean()], np.float32)
+    if i.op in ("clamp_max", "clamp_min"):
+        return (np.minimum if i.op == "clamp_max" else np.maximum)(read(0), np.float32(i.immediate))
     raise AssertionError(f"unknown instruction {i.op}")

@@ -31,7 +31,7 @@ def replay(starts: Any, is_send: Any, peer: Any, size: Any, position: Any) -> in
             if theirs >= starts[other + 1] or peer[theirs] != core or is_send[theirs] == is_send[mine]:
                 break
             if size[mine] != size[theirs]:
-                return core
+                return int(core)
             position[core] += 1
             position[other] += 1
             if not queued[other]:
