@@ -136,13 +136,15 @@ class Transfer(Operation):
 
 @attrs.frozen(kw_only=True)
 class HostMemory(Operation):
-    """The host memory map: byte ``addresses`` and ``sizes`` of the values ``operands``; ``total`` bytes in all.
+    """The host memory map: byte ``addresses`` and ``sizes`` of ``values``; ``total`` bytes in all.
 
-    Network inputs come first, then outputs, then constants that cores load.
+    Network inputs come first, then outputs, then constants that cores load. Inputs and constants are the operands,
+    outputs the results: the stores of all cores together make them.
     """
 
     kind: ClassVar[str] = "pim.host_memory"
 
+    values: tuple[str, ...]
     addresses: tuple[int, ...]
     sizes: tuple[int, ...]
     total: int

@@ -75,7 +75,7 @@ def _padded(matrix: npt.NDArray[Any], rows: int) -> npt.NDArray[np.float32]:
 def _memory_image(module: Module, host: HostMemory) -> npt.NDArray[np.uint8]:
     """Constants in the element order of their type, zero elsewhere."""
     image = np.zeros(host.total, dtype=np.uint8)
-    for name, address, size in zip(host.operands, host.addresses, host.sizes, strict=True):
+    for name, address, size in zip(host.values, host.addresses, host.sizes, strict=True):
         data = module.constants.get(name)
         if data is None:
             continue
@@ -124,6 +124,6 @@ def _regions(module: Module, names: tuple[str, ...], host: HostMemory) -> list[_
         type_ = module.types[name]
         if type_.layout is not None and not type_.layout.is_dense:
             raise InternalError("not-dense", f"network value '{name}' is not dense at the host")
-        at = host.operands.index(name)
+        at = host.values.index(name)
         found.append(_Region(TensorInfo(name, type_.shape), host.addresses[at], host.sizes[at]))
     return found

@@ -34,5 +34,11 @@ def host_memory_map(module: Module) -> pim.HostMemory:
             hint="use a smaller batch or split the network",
         )
     return pim.HostMemory(
-        name="host", operands=tuple(values), addresses=tuple(addresses), sizes=tuple(sizes), total=total
+        name="host",
+        operands=tuple(value for value in values if value not in module.outputs),
+        results=module.outputs,
+        values=tuple(values),
+        addresses=tuple(addresses),
+        sizes=tuple(sizes),
+        total=total,
     )

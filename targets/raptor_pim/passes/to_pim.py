@@ -150,7 +150,7 @@ class _Conversion:
                 self.events.append(self._transfer(op))
         group_op, matrices = self.groups.finish()
         operations = (self.buffers.finish(self.events), group_op, host, *self.events)
-        kept = {*module.inputs, *module.outputs, *host.operands}
+        kept = set(host.values)
         types = {name: type_ for name, type_ in module.types.items() if name in kept}
         types.update({name: TensorType(tuple(matrix.shape)) for name, matrix in matrices.items()})
         constants = {name: data for name, data in module.constants.items() if name in kept}
@@ -168,7 +168,7 @@ class _Conversion:
         views: list[tuple[View, list[View | None]]] = []
         slots = np.full((len(outs), len(op.operands) + 1), -1, dtype=np.int64)
         offsets = np.zeros_like(slots)
-        lookup = [self._storages(value) if value else {} for value in (*op.operands, op.results[0])]
+        lookup = [self._storages(value) for value in (*op.operands, op.results[0])]
         orders = [self.module.types[value].order if value else () for value in (*op.operands, op.results[0])]
         for lane, (out, core) in enumerate(zip(outs, cores, strict=True)):
             operands: list[View | None] = []
@@ -222,7 +222,9 @@ class _Conversion:
         )
 
     def _storages(self, value: str) -> dict[int, tuple[int, Box]]:
-        held = self.held[value]
+        held = self.held.get(value)
+        if held is None:  # no lane needs it: a weight, or an absent operand
+            return {}
         boxes = from_array(held.boxes)
         return {core: (held.first_buffer + k, boxes[k]) for k, core in enumerate(held.cores.tolist())}
 
@@ -245,7 +247,7 @@ class _Conversion:
         type_ = self.module.types[value]
         whole = np.array([[[0] * type_.rank, type_.shape]], dtype=np.int64)
         runs = box_runs(op.boxes, [storages, np.repeat(whole, op.cores.size, axis=0)], type_.order)
-        address = host.addresses[host.operands.index(value)]
+        address = host.addresses[host.values.index(value)]
         kind = pim.Load if isinstance(op, spatial.Load) else pim.Store
         return kind(
             name=op.name,

@@ -1,0 +1,1 @@
+"""The ONNX operators of convolutional networks: one lowering per operator, and the operations they become."""
