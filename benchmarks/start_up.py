@@ -37,9 +37,8 @@ def main() -> int:
     bare = statistics.median(seconds["python -c pass"])
     for name, walls in seconds.items():
         middle = statistics.median(walls)
-        print(
-            f"{name:24} median {middle:6.3f} s   least {min(walls):6.3f}   most {max(walls):6.3f}   x{middle / bare:.1f}"
-        )
+        spread = f"least {min(walls):6.3f}   most {max(walls):6.3f}"
+        print(f"{name:24} median {middle:6.3f} s   {spread}   x{middle / bare:.1f}")
     return 0
 
 

@@ -38,7 +38,7 @@ def regions(op: ComputeOp, operand: int, boxes: BoxArray, types: Types) -> BoxAr
 
 def volumes(boxes: BoxArray) -> npt.NDArray[np.float64]:
     """Elements of each box."""
-    return np.maximum(boxes[:, 1] - boxes[:, 0], 0).prod(axis=1).astype(np.float64)
+    return np.asarray(np.maximum(boxes[:, 1] - boxes[:, 0], 0).prod(axis=1), dtype=np.float64)
 
 
 def overlap(needs: BoxArray, placement: Placement) -> Overlap:

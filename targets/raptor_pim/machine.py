@@ -20,7 +20,13 @@ import numpy.typing as npt
 from raptor_core.spatial.kernel import Instr, Kernel, Loop, Moves, Operand
 from raptor_pim.artifacts.chip import ChipConfiguration
 from raptor_pim.artifacts.mesh import Mesh, read_mesh
-from raptor_pim.artifacts.timing import PRODUCT_INPUT_FACTOR, MemoryTiming, product_outputs, product_timing
+from raptor_pim.artifacts.timing import (
+    PRODUCT_INPUT_FACTOR,
+    MemoryTiming,
+    product_outputs,
+    product_passes,
+    product_stages,
+)
 
 ELEMENT_BYTES = 1
 """Bytes of an element in the 8-bit view."""
@@ -141,7 +147,8 @@ class PimMachine:
         read = memory.accesses(matrix.xbar_size[0] * ELEMENT_BYTES * PRODUCT_INPUT_FACTOR)
         groups = -(-columns // matrix.xbar_size[1])
         write = memory.accesses(product_outputs(matrix, _PRODUCT_WEIGHT_BITS) * ELEMENT_BYTES * groups)
-        compute = product_timing(matrix, _ELEMENT_BITS).compute_ns
+        cycles = product_stages(matrix).cycles(product_passes(matrix, _ELEMENT_BITS), matrix.pipeline_mode)
+        compute = cycles * matrix.period
         return self._whole(read * memory.read_ns + compute + write * memory.write_ns, _PRODUCT_CYCLES)
 
     def _whole(self, time: float, cycles: int) -> float:

@@ -42,35 +42,63 @@ class MemoryTiming:
 
 
 @attrs.frozen
-class ProductTiming:
-    """Crossbar products of one input width: compute time, energy of one crossbar, energy of its converters alone."""
+class ProductStages:
+    """The crossbar unit's two stages: cycles of driving and reading one input slice, and of converting its columns."""
 
-    compute_ns: float
-    energy_pj: float
-    converter_pj: float
+    front: int
+    back: int
+
+    def cycles(self, passes: int, pipelined: bool) -> int:
+        """Cycles of a product of ``passes`` slices."""
+        if pipelined:
+            return self.front + self.back + (passes - 1) * max(self.front, self.back)
+        return (self.front + self.back) * passes
 
 
-def product_timing(matrix: MatrixConfig, input_bits: int) -> ProductTiming:
-    """One product of ``input_bits``-bit inputs, memory accesses excluded."""
-    rows, columns = matrix.xbar_size
-    passes = (input_bits // matrix.dac_resolution) * (rows // matrix.dac_count)
-    conversions = columns // matrix.adc_count
-    front = matrix.dac_latency_cycle + math.ceil(matrix.xbar_latency / matrix.period) + matrix.sample_hold_latency_cycle
+def product_stages(matrix: MatrixConfig) -> ProductStages:
+    """The stages of one pass."""
+    conversions = matrix.xbar_size[1] // matrix.adc_count
     after = matrix.shift_adder_latency_cycle + matrix.output_buffer_latency_cycle
-    back = matrix.adc_latency_cycle + after + (conversions - 1) * max(matrix.adc_latency_cycle, after)
-    cycles = front + back + (passes - 1) * max(front, back) if matrix.pipeline_mode else (front + back) * passes
-    front_pj = (
-        matrix.period * matrix.dac_dynamic_power * matrix.dac_latency_cycle * matrix.dac_count
-        + matrix.xbar_read_power * matrix.xbar_latency
-        + matrix.period * matrix.sample_hold_dynamic_power * matrix.sample_hold_latency_cycle * columns
+    read = math.ceil(matrix.xbar_latency / matrix.period)
+    return ProductStages(
+        front=matrix.dac_latency_cycle + read + matrix.sample_hold_latency_cycle,
+        back=matrix.adc_latency_cycle + after + (conversions - 1) * max(matrix.adc_latency_cycle, after),
     )
-    adc_pj = matrix.period * matrix.adc_dynamic_power * matrix.adc_latency_cycle * matrix.adc_count
-    back_pj = conversions * (
-        adc_pj
-        + matrix.period * matrix.shift_adder_dynamic_power * matrix.shift_adder_latency_cycle
-        + matrix.period * matrix.output_buffer_dynamic_power * matrix.output_buffer_latency_cycle
+
+
+def product_passes(matrix: MatrixConfig, input_bits: int) -> int:
+    """Input slices x row slices of a product of ``input_bits``-bit inputs."""
+    return (input_bits // matrix.dac_resolution) * (matrix.xbar_size[0] // matrix.dac_count)
+
+
+@attrs.frozen
+class PassEnergy:
+    """Energy, pJ, of one pass on one crossbar: reading the cells, the analog-digital converters, all other parts."""
+
+    crossbar: float
+    adc: float
+    periphery: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.crossbar + self.adc + self.periphery
+
+
+def pass_energy(matrix: MatrixConfig) -> PassEnergy:
+    """The energy of one pass."""
+    columns = matrix.xbar_size[1]
+    conversions = columns // matrix.adc_count
+    period = matrix.period
+    converting = period * matrix.adc_dynamic_power * matrix.adc_latency_cycle * matrix.adc_count
+    return PassEnergy(
+        crossbar=matrix.xbar_read_power * matrix.xbar_latency,
+        adc=conversions * converting,
+        periphery=period * matrix.dac_dynamic_power * matrix.dac_latency_cycle * matrix.dac_count
+        + period * matrix.sample_hold_dynamic_power * matrix.sample_hold_latency_cycle * columns
+        + conversions * period * matrix.shift_adder_dynamic_power * matrix.shift_adder_latency_cycle
+        + conversions * period * matrix.output_buffer_dynamic_power * matrix.output_buffer_latency_cycle,
     )
-    return ProductTiming(cycles * matrix.period, passes * (front_pj + back_pj), passes * conversions * adc_pj)
 
 
 def product_outputs(matrix: MatrixConfig, weight_bits: int) -> int:

@@ -54,8 +54,8 @@ def write_artifact(
     """
     _check(artifact, manifest_fields)
     target = Path(path).absolute()
-    _refuse_taken(target, overwrite)
     try:
+        _refuse_taken(target, overwrite)
         with temporary_sibling(target) as folder:
             entries = {}
             for name, data in _files(artifact, emit_json, extra_files or {}):
