@@ -24,7 +24,7 @@ from raptor_core.spatial.plans import ConvPlan
 from raptor_core.spatial.pricing import crossbar_share, operations_ns
 from raptor_core.targets.machine import Machine
 
-_PRICED = 3
+_PRICED = 2
 
 
 @attrs.frozen
@@ -95,7 +95,15 @@ def _append(plan: ConvPlan, rewriter: Rewriter, form: Form, gather: bool, machin
         bias_row=len(plan.operands) > 2 and _tiling(plan, rewriter.types, form, machine, gather=gather).has_spare_row,
         **plan_geometry(plan),
     )
-    total = SumPartials(name=plan.name, operands=(partials,), results=plan.results)
+    channels = result.shape[plan.channel_axis]
+    positions = result.elements // channels
+    total = SumPartials(
+        name=plan.name,
+        operands=(partials,),
+        results=plan.results,
+        channel_axis=plan.channel_axis,
+        channel_step=-(-channels // -(-machine.core_count // positions)),
+    )
     rewriter.extend([op, total])
     return [op, total]
 

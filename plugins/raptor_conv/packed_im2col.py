@@ -20,7 +20,7 @@ from raptor_core.spatial.plans import ConvPlan
 from raptor_core.spatial.pricing import crossbar_share
 from raptor_core.targets.machine import Machine
 
-_PRICED = 3
+_PRICED = 2
 
 
 @attrs.frozen

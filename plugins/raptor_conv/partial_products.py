@@ -156,9 +156,19 @@ def slice_view(view: View, index: int) -> View:
 
 @attrs.frozen(kw_only=True)
 class SumPartials(ComputeOp):
-    """result = the sum of the operand over its first axis."""
+    """result = the sum of the operand over its first axis.
+
+    Boxes start at multiples of ``channel_step`` along ``channel_axis``, so that what a lane is sent lies in long runs.
+    """
 
     kind = "conv.sum_partials"
+
+    channel_axis: int
+    channel_step: int = 1
+
+    def cut_granularity(self, types: Types) -> tuple[int, ...]:
+        rank = types[self.results[0]].rank
+        return tuple(self.channel_step if axis == self.channel_axis else 1 for axis in range(rank))
 
     def verify(self, types: Types) -> None:
         operand, result = types[self.operands[0]], types[self.results[0]]

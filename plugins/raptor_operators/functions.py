@@ -18,9 +18,7 @@ _CHUNK = 1024
 
 def _equal_numbers(k: KernelBuilder, number: float, count: int) -> Address:
     """A vector of ``number`` that serves every piece of a run of ``count`` elements."""
-    vector = k.scratch(min(count, _CHUNK))
-    k.fill(vector, number, min(count, _CHUNK))
-    return vector
+    return k.equal_numbers(number, min(count, _CHUNK))
 
 
 def _pieces(k: KernelBuilder, count: int, emit: Callable[[Affine, int], None]) -> None:

@@ -36,7 +36,7 @@ def make_module(
     nodes = live_nodes(nodes, outputs)
     nodes = [_without_unused_indices(node, nodes, walk, outputs) for node in nodes]
     refuse_nodes(nodes, _problems(walk, nodes), has_lowering, name, walk.where)
-    operations = tuple(_operation(node, walk) for node in nodes)
+    operations = tuple(_operation(node, walk) for node in _with_unique_names(nodes))
     values = (value for op in operations for value in (*op.operands, *op.results) if value)
     used = dict.fromkeys((*inputs, *outputs, *values))
     types = _ir_types(walk, used)
@@ -86,31 +86,23 @@ def _with_output_names(walk: Walk, inputs: Sequence[str], outputs: Sequence[str]
             )
         if value == output and value in results:
             continue
-        if value in results and value not in outputs and value not in renamed:
+        if value == output and value in walk.constants:  # the name goes to a copy, and all readers read the constant
+            renamed[value] = walk.fresh(f"{output}.value")
+            walk.add_constant(renamed[value], walk.constants.pop(value))
+            copies.append((renamed[value], output))
+        elif value in results and value not in outputs and value not in renamed:
             renamed[value] = output
         else:
             copies.append((value, output))
     walk.types.update({output: walk.types[value] for value, output in renamed.items() if value in walk.types})
-    nodes = [_renamed(node, renamed) for node in walk.kept]
-    problems = {id(node): problem for node, problem in walk.problems}
-    walk.problems[:] = [
-        (new, problems[id(old)]) for old, new in zip(walk.kept, nodes, strict=True) if id(old) in problems
-    ]
-    return nodes + [_copy(walk, renamed.get(value, value), output) for value, output in copies]
-
-
-def _renamed(node: GraphNode, names: Mapping[str, str]) -> GraphNode:
-    proto = node.proto
-    proto.input[:] = [names.get(name, name) for name in proto.input]
-    proto.output[:] = [names.get(name, name) for name in proto.output]
-    return node
+    for node in walk.kept:
+        node.proto.input[:] = [renamed.get(name, name) for name in node.proto.input]
+        node.proto.output[:] = [renamed.get(name, name) for name in node.proto.output]
+    return walk.kept + [_copy(walk, renamed.get(value, value), output) for value, output in copies]
 
 
 def _copy(walk: Walk, value: str, output: str) -> GraphNode:
     """An Identity node that makes ``output`` of ``value``; named like the node that made the output in the model."""
-    if value == output and value in walk.constants:  # the output is a constant, and its name goes to the copy
-        value = walk.fresh(f"{output}.value")
-        walk.add_constant(value, walk.constants.pop(output))
     if value in walk.types:
         walk.types[output] = walk.types[value]
     origin = walk.origins.get(output)
@@ -118,6 +110,19 @@ def _copy(walk: Walk, value: str, output: str) -> GraphNode:
     if origin is None:
         return GraphNode(proto, f"Identity_{output}", len(walk.kept))
     return GraphNode(proto, origin.name, origin.index)
+
+
+def _with_unique_names(nodes: Iterable[GraphNode]) -> list[GraphNode]:
+    """The nodes, those that came to the name of an earlier one under another name."""
+    seen: set[str] = set()
+    result = []
+    for node in nodes:
+        name, k = node.name, 1
+        while name in seen:
+            name, k = f"{node.name}_{k}", k + 1
+        seen.add(name)
+        result.append(attrs.evolve(node, name=name))
+    return result
 
 
 def _without_unused_indices(

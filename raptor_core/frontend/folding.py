@@ -4,8 +4,9 @@ Nodes are folded one at a time with onnx.reference, not with the optimizer of on
 import, rewrites names, and needs the whole model in its own form, while here the names of nodes and values stay as they
 are and what is folded is decided by the rules below.
 
-What is never folded: nodes of chance, nodes with subgraphs, and results that are large and larger than their inputs
-(``GROWTH_ELEMENTS``), so that a small model cannot ask for a huge constant.
+Only operators listed here are folded: those whose reference implementation gives what onnxruntime gives in every
+operator set (it disregards the version in a few). Results that are large and larger than their inputs are not folded
+(``GROWTH_ELEMENTS``), so that a small model cannot ask for a huge constant. Nodes that are not folded stay.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import onnx
 from onnx import helper
 
 from raptor_core.frontend.elements import static_shape
-from raptor_core.frontend.structure import subgraphs
 from raptor_core.ir.module import Array
 
 GROWTH_ELEMENTS = 2**24
@@ -27,24 +27,27 @@ GROWTH_ELEMENTS = 2**24
 SLOW_ELEMENTS = 2**16
 """The same limit for operators whose reference implementation visits elements one by one in Python."""
 
-_RANDOM = frozenset(
-    {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
 _BY_DATA = frozenset({"Compress", "NonZero", "Unique"})
 """Operators whose result's shape depends on their data; it is never larger than rank times the input."""
 # fmt: off
 _ARRAY_OPERATORS = frozenset({
     "Abs", "Add", "And", "BatchNormalization", "Cast", "CastLike", "Ceil", "Clip", "Concat", "ConstantOfShape", "Cos",
-    "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather",
-    "GatherElements", "GatherND", "Gemm", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "MatMul", "Max",
-    "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pad", "Pow", "QuantizeLinear", "Range", "Reciprocal",
-    "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
-    "Relu", "Reshape", "Round", "Sigmoid", "Sign", "Sin", "Slice", "Softmax", "Split", "Sqrt", "Squeeze", "Sub",
-    "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
+    "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten", "Floor", "Gather", "Gemm",
+    "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg",
+    "Not", "Or", "Pad", "Pow", "QuantizeLinear", "Range", "Reciprocal", "ReduceL1", "ReduceL2", "ReduceMax",
+    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu", "Reshape", "Round", "Sigmoid",
+    "Sign", "Sin", "Slice", "Softmax", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu",
+    "Unsqueeze", "Where", "Xor",
 })
-# fmt: on
 """Operators that the reference implementation computes with whole arrays."""
-
+_ELEMENT_OPERATORS = frozenset({
+    "ArgMax", "ArgMin", "Compress", "CumSum", "GatherElements", "GatherND", "IsInf", "IsNaN", "NonZero", "OneHot",
+    "ScatterElements", "ScatterND", "TopK", "Unique",
+})
+"""Operators that it may compute element by element in Python."""
+# fmt: on
+_FAITHFUL_SINCE: Mapping[str, int] = {"BatchNormalization": 14, "Softmax": 13}
+"""Operators that the reference implementation computes in the way of this version whatever the model's version is."""
 _REFERENCE_SINCE: Mapping[str, int] = {"DequantizeLinear": 19}
 """Operators that the reference implementation has from this version on only, which contains the older ones."""
 
@@ -71,7 +74,7 @@ def fold(
 
     ``inputs`` has all of the node's inputs.
     """
-    if node.op_type in _RANDOM or any(subgraphs(node)) or not _may_fold(node, inputs, result_types):
+    if node.domain or versions[""] < _FAITHFUL_SINCE.get(node.op_type, 0) or not _may_fold(node, inputs, result_types):
         return None
     try:
         arrays = _evaluate(node, inputs, versions)
@@ -104,9 +107,9 @@ def _may_fold(node: onnx.NodeProto, inputs: Mapping[str, Array], result_types: M
     if len(known) < len(shapes) and node.op_type not in _BY_DATA:
         return False
     wanted = sum(known)
-    if node.op_type not in _ARRAY_OPERATORS:
+    if node.op_type in _ELEMENT_OPERATORS:
         return max(wanted, given) <= SLOW_ELEMENTS
-    return wanted <= max(GROWTH_ELEMENTS, given)
+    return node.op_type in _ARRAY_OPERATORS and wanted <= max(GROWTH_ELEMENTS, given)
 
 
 def _evaluate(node: onnx.NodeProto, inputs: Mapping[str, Array], versions: Mapping[str, int]) -> list[Array]:

@@ -49,10 +49,10 @@ def refuse_nodes(
         else:
             continue
         details.append(f"{node.label} (node {node.index}): {reason}")
-    kinds = {problem.code: problem for problem in found.values()}
-    first = next(iter(found.values()))
-    code = "unsupported-operators" if missing else first.code if len(kinds) == 1 else "unsupported-nodes"
-    hint = first.hint
+    ordered = [found[id(node)] for node in nodes if id(node) in found]
+    codes = {problem.code for problem in ordered}
+    code = "unsupported-operators" if missing else ordered[0].code if len(codes) == 1 else "unsupported-nodes"
+    hint = "; ".join(dict.fromkeys(problem.hint for problem in ordered))
     if missing:
         hint = "'raptor plugins list --kind operator-lowering' shows the operators that can be compiled; "
         hint += "a plugin may add others"

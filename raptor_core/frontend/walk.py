@@ -33,8 +33,6 @@ _SAME_SHAPE_SAME_VALUE = frozenset({"Cast", "CastLike", "Expand", "Flatten", "Re
 """Operators that change nothing when their result has the type of their first input."""
 _OF_ONE_INPUT = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 """Operators that change nothing when they have a single input."""
-
-
 _INVALID = "the model is not valid ONNX; export it again"
 
 

@@ -7,6 +7,7 @@ Loops here are a compact notation only: the machine has none, every turn becomes
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -187,11 +188,25 @@ class KernelBuilder:
     _scratch: list[int] = attrs.field(factory=list, init=False)
     _open: list[list[Any]] = attrs.field(factory=lambda: [[]], init=False)
     _extents: list[int] = attrs.field(factory=list, init=False)
+    _equal: dict[int, tuple[Address, int]] = attrs.field(factory=dict, init=False)
 
     def scratch(self, elements: int) -> Address:
         """A scratch area of ``elements`` elements, undefined at the start of every lane."""
         self._scratch.append(elements)
         return Address(self.operands + len(self._scratch))
+
+    def equal_numbers(self, number: float, count: int) -> Address:
+        """A scratch vector of ``count`` elements that all are ``number``, for reading only.
+
+        It is filled once, at the start of the lane, wherever it is asked for; requests for one number share it.
+        """
+        key = struct.unpack("<I", struct.pack("<f", number))[0]
+        known = self._equal.get(key)
+        address = known[0] if known else self.scratch(count)
+        longest = max(known[1], count) if known else count
+        self._scratch[address.slot - self.operands - 1] = longest
+        self._equal[key] = (address, longest)
+        return address
 
     @contextmanager
     def loop(self, extent: int) -> Iterator[Affine]:
@@ -301,7 +316,11 @@ class KernelBuilder:
 
     def build(self) -> Kernel:
         """The finished kernel."""
-        return Kernel(self.operands, tuple(self._scratch), tuple(self._open[0]))
+        fills = [
+            Instr("fill", Operand(address.slot, 0), (), count, struct.unpack("<f", struct.pack("<I", bits))[0])
+            for bits, (address, count) in self._equal.items()
+        ]
+        return Kernel(self.operands, tuple(self._scratch), (*fills, *self._open[0]))
 
     def _append(self, op: str, dst: Address, sources: tuple[Address, ...], count: int, immediate: float = 0) -> None:
         if count <= 0:

@@ -36,8 +36,9 @@ def sample_cuts(op: ComputeOp, types: Types, machine: Machine, crossbars: int | 
     """Cuts of the result into at most one lane per core, evenly, on the operation's granularity.
 
     Axes along which the weights differ are cut as far as makes the products of a lane fewest, all lanes together
-    taking at most ``crossbars`` crossbars (default: the machine's) where that can be. Of the other axes, one cut
-    divides the longest first, another the outermost of the element order, which keeps the boxes gap-free.
+    taking at most ``crossbars`` crossbars (default: the machine's) where that can be. Of the other axes, the longest
+    are divided first; without weights there is another cut that divides the outermost of the element order first,
+    which keeps the boxes gap-free.
     """
     total = machine.core_count * machine.crossbars_per_core if crossbars is None else crossbars
     cutter = _Cutter(op, types, machine, types[op.results[0]].shape, op.cut_granularity(types))
@@ -45,7 +46,7 @@ def sample_cuts(op: ComputeOp, types: Types, machine: Machine, crossbars: int | 
     other_axes = [axis for axis in types[op.results[0]].order if axis not in weight_axes]
     least, lanes = _cut_weights(cutter, weight_axes, other_axes, total)
     found: list[SampleCut] = []
-    for outermost_first in (False, True):
+    for outermost_first in (False,) if cutter.held()[1] else (False, True):
         cutter.parts = list(least)
         for axes in [[axis] for axis in other_axes] if outermost_first else [other_axes]:
             while cutter.cut(axes, lanes):

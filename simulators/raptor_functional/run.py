@@ -25,11 +25,22 @@ def simulate(request: SimulationRequest) -> SimulationResult:
 
 
 def simulate_artifact(artifact: Artifact, samples: Any, settings: RunSettings) -> SimulationResult:
-    """Runs an artifact that is in memory already (and valid). ``samples`` as in a SimulationRequest."""
+    """Runs an artifact that is in memory already (and valid). ``samples`` as in a SimulationRequest.
+
+    Several samples in latency mode are as many runs, each on a machine in its initial state.
+    """
+    if not settings.throughput and len(samples) > 1:
+        if settings.provenance_trace is not None:
+            raise UsageError(
+                "too-many-samples",
+                f"{len(samples)} samples were given, and a provenance trace in latency mode follows one",
+                hint="trace them as a batch with --mode throughput, or one at a time",
+            )
+        return _together([simulate_artifact(artifact, [sample], settings) for sample in samples])
     config = artifact.config
     regions = _regions(config, settings)
     _refuse_outside(settings, artifact.memory.size)
-    iterations = _iterations(config, samples, settings)
+    iterations = _iterations(config, samples)
     packed = pack_samples(config, samples) if samples else np.zeros((iterations, 0), dtype=np.uint8)
     begin = time.perf_counter()
     try:
@@ -41,6 +52,15 @@ def simulate_artifact(artifact: Artifact, samples: Any, settings: RunSettings) -
             reason=str(cause) or None,
             hint="run fewer samples at a time",
         ) from cause
+
+
+def _together(runs: list[SimulationResult]) -> SimulationResult:
+    """The outputs of all runs in order; their work added up, their peaks' maximum."""
+    metrics = dict(runs[0].metrics)
+    for key in ("executed_instructions", "samples", "wall_seconds"):
+        metrics[key] = sum(run.metrics[key] for run in runs)
+    metrics["peak_local_memory_bytes"] = max(run.metrics["peak_local_memory_bytes"] for run in runs)
+    return SimulationResult(tuple(output for run in runs for output in run.outputs), metrics)
 
 
 def _execute(
@@ -101,14 +121,8 @@ def _refuse_outside(settings: RunSettings, host_bytes: int) -> None:
             )
 
 
-def _iterations(config: ArtifactConfig, samples: Any, settings: RunSettings) -> int:
+def _iterations(config: ArtifactConfig, samples: Any) -> int:
     count = len(samples)
-    if not settings.throughput and count > 1:
-        raise UsageError(
-            "too-many-samples",
-            f"{count} samples were given, and latency mode runs one",
-            hint="run them as a batch with --mode throughput, or one at a time",
-        )
     if count == 0 and config.inputs_sizes:
         names = ", ".join(tensor.name for tensor in input_tensors(config))
         raise UsageError("no-samples", "no sample was given", hint=f"give the inputs of the network: {names}")

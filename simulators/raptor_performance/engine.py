@@ -86,7 +86,9 @@ def run_programs(
     end = picoseconds((simulation.sim_time if looping else simulation.latency_timeout_ms) * 1e6)
     timing = kernel_timing(configuration, end)
     cores = len(programs)
-    core = np.zeros((cores, k.OVERLAP_COLUMNS), dtype=np.int64)
+    serial = timing.rob_size == 1 and not in_step
+    width = k.CORE_COLUMNS if serial else k.ENTRIES + timing.rob_size * k.ENTRY_COLUMNS
+    core = np.zeros((cores, width), dtype=np.int64)
     chip = np.zeros(k.CHIP_COLUMNS, dtype=np.int64)
     energy = np.zeros(cores, dtype=np.float64)
     trace = np.zeros((trace_rows, k.TRACE_COLUMNS), dtype=np.int64)
@@ -97,14 +99,14 @@ def run_programs(
     tokens = np.zeros((cores, k.EVENT_REGISTERS), dtype=np.int64)
     _start(core, chip, stack, program[1], timing, looping)
     work = (stack, heap, tokens, energy, trace)
-    if timing.rob_size == 1 and not in_step:
+    if serial:
         from raptor_performance.kernels.serial import simulate_serial
 
         simulate_serial(program, net, work, core, chip, looping, timing)
     else:
         from raptor_performance.kernels.overlapped import simulate_overlapped
 
-        own = _units(cores, program[3].size, timing)
+        own = _units(cores, program[3].size)
         simulate_overlapped(program, net, work, own, core, chip, looping, timing)
     return Run(core, energy, trace[: chip[k.TRACED]], end, looping)
 
@@ -142,13 +144,7 @@ def _start(core: Table, chip: Table, stack: Table, first: Table, timing: k.Timin
     chip[k.DEPTH] = ready.size
 
 
-def _units(cores: int, groups: int, timing: k.Timing) -> tuple[Table, Table, Table, Table, Table]:
-    """Reorder buffers, dispatchers, registers, groups and the tree of minima, all at rest."""
+def _units(cores: int, groups: int) -> tuple[Table, Table]:
+    """When each group is ready, and the tree of minima, all at rest."""
     leaves = 1 << max(cores - 1, 1).bit_length()
-    return (
-        np.zeros((cores, timing.rob_size, k.ENTRY_COLUMNS), dtype=np.int64),
-        np.zeros((cores, k.ENTRY_COLUMNS), dtype=np.int64),
-        np.zeros((cores, 32), dtype=np.int64),
-        np.zeros(groups, dtype=np.int64),
-        np.full(2 * leaves, k.FAR, dtype=np.int64),
-    )
+    return np.zeros(groups, dtype=np.int64), np.full(2 * leaves, k.FAR, dtype=np.int64)

@@ -12,6 +12,7 @@ from raptor_core.ir.module import Module
 from raptor_core.options import Option
 from raptor_core.passes.base import Pass
 from raptor_core.targets.contract import HardwareProfile, TargetConfiguration
+from raptor_core.targets.inspection import Signature
 from raptor_pim import options as pim_options
 
 
@@ -62,6 +63,24 @@ class PimTarget:
             options=options,
             overwrite=overwrite,
         )
+
+    def signature(self, path: Path) -> Signature:
+        """See raptor_pim.inspection.read_signature."""
+        from raptor_pim.inspection import read_signature
+
+        return read_signature(path)
+
+    def figures(self, path: Path) -> Mapping[str, Any]:
+        """See raptor_pim.inspection.program_figures."""
+        from raptor_pim.inspection import program_figures
+
+        return program_figures(path)
+
+    def disassemble(self, path: Path, core: int, start: int, count: int) -> Sequence[tuple[int, str]]:
+        """See raptor_pim.inspection.disassemble_core."""
+        from raptor_pim.inspection import disassemble_core
+
+        return disassemble_core(path, core, start, count)
 
 
 TARGET = PimTarget()

@@ -84,12 +84,33 @@ def test_whole_numbers_and_truth_values_are_accepted() -> None:
     assert out["c"].ravel().tolist() == [1, 0, -(2**24), 255]
 
 
-def test_samples_must_fit_the_mode() -> None:
+def test_samples_must_fit_the_mode(tmp_path: Path) -> None:
     made = artifact([COPY], **NAMED)
     with pytest.raises(UsageError, match=r"no sample was given[\s\S]*a, b"):
         simulate(made)
-    with pytest.raises(UsageError, match="2 samples were given, and latency mode runs one"):
-        simulate(made, [{}, {}])
+    with pytest.raises(UsageError, match="2 samples were given, and a provenance trace in latency mode follows one"):
+        simulate(made, [{}, {}], provenance_trace=str(tmp_path / "trace"))
+
+
+def test_samples_in_latency_mode_are_runs_of_their_own() -> None:
+    """The program counts in host memory; a batch goes on counting, runs of their own start again."""
+    count = [
+        op("setbw", ibiw=32, obiw=32),
+        op("sldi", rd=1, imm=0),
+        op("sldi", rd=2, imm=64),
+        op("ld", rd=1, rs1=1, size=4),
+        op("ld", rd=2, rs1=2, size=4),
+        op("vvadd", rd=2, rs1=1, rs2=2, len=1),
+        op("st", rd=2, rs1=2, size=4),
+    ]
+    regions = {"inputs_addresses": (0,), "inputs_sizes": (4,), "outputs_addresses": (64,), "outputs_sizes": (4,)}
+    made = artifact([count], host=bytes(68), **regions)
+    samples = [{"input_0": np.full(1, value, np.float32)} for value in (1, 10, 100)]
+    apart, batch = simulate(made, samples), simulate(made, samples, mode="throughput")
+    assert [float(out["output_0"][0]) for out in apart.outputs] == [1, 10, 100]
+    assert [float(out["output_0"][0]) for out in batch.outputs] == [1, 11, 111]
+    assert apart.metrics["samples"] == 3
+    assert apart.metrics["executed_instructions"] == 21
 
 
 def test_unnamed_regions_must_be_whole_elements() -> None:

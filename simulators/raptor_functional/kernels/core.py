@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raptor_functional.kernels.elements import check_host
-from raptor_functional.kernels.jit import int64, kernel
+from raptor_functional.kernels.jit import entry_kernel, int64, kernel
 from raptor_functional.kernels.product import product
 from raptor_functional.kernels.state import (
     ALL_FINISHED,
@@ -68,7 +68,7 @@ _VAVG, _VRELU, _VMV, _VRSL, _LD, _ST, _LMV, _RECV, _WAIT = (
 _UNSIGNED = 0xFFFFFFFF
 
 
-@kernel
+@entry_kernel
 def store_sample(state: State, number: int) -> None:
     """Stores the input tensors of one sample into their host regions."""
     at = 0
@@ -187,7 +187,7 @@ def _event(state: State, core: int, op: int, peer: int, register: int, value: in
     return OK
 
 
-@kernel
+@entry_kernel
 def run_core(state: State, core: int, limit: int) -> int:  # noqa: C901 - the interpreter: one branch per kind
     """Runs ``core`` until it blocks, finishes, meets a mark or an error, or has executed ``limit`` instructions.
 
@@ -259,7 +259,7 @@ def run_core(state: State, core: int, limit: int) -> int:  # noqa: C901 - the in
     return status
 
 
-@kernel
+@entry_kernel
 def next_ready(state: State, after: int) -> int:
     """The next core in cyclic order after ``after`` that can run, -1 when there is none."""
     count = state.doing.size
@@ -270,7 +270,7 @@ def next_ready(state: State, after: int) -> int:
     return -1
 
 
-@kernel
+@entry_kernel
 def run_greedy(state: State, core: int, budget: int) -> int:
     """Runs all cores, ``core`` first, each until it blocks, then the one it released last, else the next in order.
 

@@ -33,17 +33,24 @@ def _fingerprint() -> tuple[tuple[str, int, int], ...]:
 _FINGERPRINT = _fingerprint()
 
 
-def kernel(function: _Function) -> _Function:
+def kernel(function: _Function, *, entry: bool = False) -> _Function:
     """Compiles ``function`` on first use and keeps the machine code on disk.
 
-    Float arithmetic is strict: NaN and infinity behave as IEEE 754 says, and sums keep their order. Stored machine
+    Only an ``entry`` can be called from Python; for all others the wrappers that this takes, which unpack the whole
+    state, are not compiled. Float arithmetic is strict: NaN and infinity behave as IEEE 754 says, and sums keep their order. Stored machine
     code is used only while no kernel source has changed; by itself numba would look at the function's own file only.
     """
-    dispatcher = numba.njit(cache=True, error_model="numpy", fastmath=False)(function)
+    wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
+    dispatcher = numba.njit(cache=True, error_model="numpy", fastmath=False, **wrappers)(function)
     stored: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(stored, "_source_stamp"):
         stored._source_stamp = (stored._source_stamp, _FINGERPRINT)
     return cast(_Function, dispatcher)
+
+
+def entry_kernel(function: _Function) -> _Function:
+    """A :func:`kernel` that Python calls."""
+    return kernel(function, entry=True)
 
 
 def _pointer_code(typing_context: Any, address: Any) -> Any:

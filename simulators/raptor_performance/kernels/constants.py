@@ -103,32 +103,39 @@ TIME_TOKEN = 29
 TIME_SYNC = 30
 CORE_COLUMNS = 31
 """Columns that every simulation has; those after them serve overlapping instructions only."""
-CLOCK = 31
+BASE = 31
+"""Where the core's records start, their number, where its groups start."""
+COUNT = 32
+GROUP_BASE = 33
+CLOCK = 34
 """The last cycle in which the dispatcher was looked at."""
-HEAD = 32
+HEAD = 35
 """Oldest entry of the reorder buffer, number of entries, the last edge at which one was freed."""
-USED = 33
-FREED = 34
-START_EDGE = 35
+USED = 36
+FREED = 37
+START_EDGE = 38
 """Edge at which the instruction in the dispatcher leaves it; FAR when that is not known yet."""
-LOOK_EDGE = 36
+LOOK_EDGE = 39
 """The next cycle in which the dispatcher may let it go."""
-MEMORY_FREE = 37
-VECTOR_FREE = 38
-"""Edge from which the unit is ready; FAR while it works to an unknown end. Entry that it works on."""
-VECTOR_ENTRY = 39
-TRANSFER_FREE = 40
-TRANSFER_ENTRY = 41
-PLACE = 42
+MEMORY_FREE = 40
+VECTOR_FREE = 41
+"""Edge from which the unit is ready; FAR while it works to an unknown end. Its entry, -1 if it needs no more."""
+VECTOR_ENTRY = 42
+TRANSFER_FREE = 43
+TRANSFER_ENTRY = 44
+PLACE = 45
 """Entry of the product that waits for its group, -1 if none; the edge at which it was placed and starts."""
-PLACED = 43
-PLACE_START = 44
-COMMITTED = 45
+PLACED = 46
+PLACE_START = 47
+COMMITTED = 48
 """Edge at which the last product was committed; products at work."""
-PRODUCTS_RUNNING = 46
-OVERLAP_COLUMNS = 47
+PRODUCTS_RUNNING = 49
+REGISTERS = 50
+"""The scalar registers."""
+SLOT = REGISTERS + 32
+"""The instruction in the dispatcher, in the form of an entry."""
 
-# The table of reorder buffers: [cores, rob_size, ENTRY_COLUMNS].
+# Columns of an entry of the reorder buffer. A core's entries follow its slot.
 E_OP = 0
 E_PC = 1
 E_PHASE = 2
@@ -147,6 +154,8 @@ E_READ = 9
 E_READ2 = 11
 E_WRITE = 13
 ENTRY_COLUMNS = 15
+
+ENTRIES = SLOT + ENTRY_COLUMNS
 
 FAR = 1 << 60
 """Later than any time or edge."""

@@ -31,108 +31,123 @@ def _word(value: int) -> Any:
 
 
 @njit(cache=True)
-def apply_scalar(record: Any, row: Any, registers: Any) -> None:
-    """The effect of an instruction that decode carries out. ``sld`` changes nothing: the host holds no data here."""
-    op = record[0] & 255
-    rd = (record[0] >> 8) & 31
-    rs1 = registers[(record[0] >> 16) & 31]
-    value = record[1]
+def apply_scalar(words: Any, i: int, row: Any) -> None:
+    """The effect of instruction ``i``, which decode carries out, on the core of ``row``.
+
+    ``sld`` changes nothing: the host holds no data here.
+    """
+    op = words[i, 0] & 255
+    rd = k.REGISTERS + ((words[i, 0] >> 8) & 31)
+    rs1 = row[k.REGISTERS + ((words[i, 0] >> 16) & 31)]
+    value = words[i, 1]
     if op == k.SETBW:
-        row[k.IN_BITS] = record[2]
-        row[k.OUT_BITS] = record[3]
+        row[k.IN_BITS] = words[i, 2]
+        row[k.OUT_BITS] = words[i, 3]
     elif op == k.SLDI:
-        registers[rd] = value
+        row[rd] = value
     elif op == k.SADDI:
-        registers[rd] = _word(rs1 + value)
+        row[rd] = _word(rs1 + value)
     elif op == k.SMULI:
-        registers[rd] = _word(rs1 * value)
+        row[rd] = _word(rs1 * value)
     elif op == k.SADD:
-        registers[rd] = _word(rs1 + registers[value & 31])
+        row[rd] = _word(rs1 + row[k.REGISTERS + (value & 31)])
     elif op == k.SSUB:
-        registers[rd] = _word(rs1 - registers[value & 31])
+        row[rd] = _word(rs1 - row[k.REGISTERS + (value & 31)])
     elif op == k.SMUL:
-        registers[rd] = _word(rs1 * registers[value & 31])
+        row[rd] = _word(rs1 * row[k.REGISTERS + (value & 31)])
 
 
 @njit(cache=True, inline="always")
-def _range(slot: Any, column: int, begin: int, size: int) -> None:
-    slot[column] = begin
-    slot[column + 1] = begin + size
+def _range(row: Any, column: int, begin: int, size: int) -> None:
+    row[k.SLOT + column] = begin
+    row[k.SLOT + column + 1] = begin + size
 
 
 @njit(cache=True)
-def decode_ranges(record: Any, row: Any, registers: Any, groups: Any, slot: Any, t: Any) -> None:
-    """Sets the ranges of ``slot`` (a row of an entry) to those of a real instruction."""
+def decode_ranges(words: Any, i: int, row: Any, group_size: Any, t: Any) -> None:
+    """Sets the ranges of the dispatcher's slot in ``row`` to those of instruction ``i``, a real one."""
     for column in (k.E_READ, k.E_READ2, k.E_WRITE):
-        slot[column] = k.FAR
-        slot[column + 1] = -k.FAR
-    op = record[0] & 255
-    rd = registers[(record[0] >> 8) & 31]
-    rs1 = registers[(record[0] >> 16) & 31]
+        row[k.SLOT + column] = k.FAR
+        row[k.SLOT + column + 1] = -k.FAR
+    op = words[i, 0] & 255
+    rd = row[k.REGISTERS + ((words[i, 0] >> 8) & 31)]
+    rs1 = row[k.REGISTERS + ((words[i, 0] >> 16) & 31)]
     in_bytes = (row[k.IN_BITS] + 7) >> 3
     out_bytes = (row[k.OUT_BITS] + 7) >> 3
     if op == k.MVMUL:
-        _range(slot, k.E_READ, rs1, t.rows * in_bytes)
-        _range(slot, k.E_WRITE, rd, product_bytes(record[1], groups[record[3]], out_bytes, t))
+        crossbars = group_size[row[k.GROUP_BASE] + words[i, 3]]
+        _range(row, k.E_READ, rs1, t.rows * in_bytes)
+        _range(row, k.E_WRITE, rd, product_bytes(words[i, 1], crossbars, out_bytes, t))
     elif op <= k.LAST_VECTOR:
         if op != k.VMV:
-            _vector_ranges(op, record, rd, rs1, registers[record[1] & 31], in_bytes, out_bytes, slot)
+            rs2 = row[k.REGISTERS + (words[i, 1] & 31)]
+            _vector_ranges(op, words[i, 2], words[i, 3], words[i, 4], rd, rs1, rs2, in_bytes, out_bytes, row)
     else:
-        _transfer_ranges(op, record, rd, rs1, slot)
+        _transfer_ranges(op, words[i, 2], words[i, 3], words[i, 4], rd, rs1, row)
 
 
 @njit(cache=True)
 def _vector_ranges(
-    op: int, record: Any, rd: int, rs1: int, rs2: int, in_bytes: int, out_bytes: int, slot: Any
+    op: int,
+    select: int,
+    offset: int,
+    length: int,
+    rd: int,
+    rs1: int,
+    rs2: int,
+    in_bytes: int,
+    out_bytes: int,
+    row: Any,
 ) -> None:
-    select, offset, length = record[2], record[3], record[4]
     if offset & _RS1:
         rs1 += in_bytes * offset
     if offset & _RS2 and not (_NO_RS2_OFFSET >> op) & 1:
         rs2 += in_bytes * offset
     if select & _RD and not (_NO_RD_OFFSET >> op) & 1:
         rd += offset * (in_bytes if (_INPUT_WIDE >> op) & 1 else out_bytes)
-    _range(slot, k.E_READ, rs1, length * in_bytes)
+    _range(row, k.E_READ, rs1, length * in_bytes)
     if not (_ONE_READ >> op) & 1:
-        _range(slot, k.E_READ2, rs2, length * in_bytes)
+        _range(row, k.E_READ2, rs2, length * in_bytes)
     if op == k.VAVG:
-        _range(slot, k.E_WRITE, rd, out_bytes)
+        _range(row, k.E_WRITE, rd, out_bytes)
     else:
-        _range(slot, k.E_WRITE, rd, length * (in_bytes if (_NARROW_WRITE >> op) & 1 else out_bytes))
+        _range(row, k.E_WRITE, rd, length * (in_bytes if (_NARROW_WRITE >> op) & 1 else out_bytes))
 
 
 @njit(cache=True)
-def _transfer_ranges(op: int, record: Any, rd: int, rs1: int, slot: Any) -> None:
-    size = record[4]
+def _transfer_ranges(op: int, select: int, offset: int, size: int, rd: int, rs1: int, row: Any) -> None:
     if op == k.LD or op == k.ST:
         rd = 0
         rs1 = 0
-    if record[2] & _RD:
-        rd += record[3]
-    if record[3] & _RS1:
-        rs1 += record[3]
+    if select & _RD:
+        rd += offset
+    if offset & _RS1:
+        rs1 += offset
     if op == k.LD or op == k.RECV:
-        _range(slot, k.E_WRITE, rd, size)
+        _range(row, k.E_WRITE, rd, size)
     elif op == k.ST or op == k.SEND:
-        _range(slot, k.E_READ, rs1, size)
+        _range(row, k.E_READ, rs1, size)
     elif op == k.LLDI:
-        _range(slot, k.E_WRITE, rd, 1)
+        _range(row, k.E_WRITE, rd, 1)
     elif op == k.LMV:
-        _range(slot, k.E_READ, rs1, 0)
-        _range(slot, k.E_WRITE, rd, 0)
+        _range(row, k.E_READ, rs1, 0)
+        _range(row, k.E_WRITE, rd, 0)
 
 
 @njit(cache=True, inline="always")
-def _meet(a: Any, at: int, b: Any, bt: int) -> Any:
-    return a[at] <= b[bt + 1] and b[bt] <= a[at + 1]
+def _meet(row: Any, a: int, b: int) -> Any:
+    return row[a] <= row[b + 1] and row[b] <= row[a + 1]
 
 
 @njit(cache=True)
-def conflict(slot: Any, entry: Any) -> Any:
-    """Whether an instruction must wait for one before it: read against write either way (not write against write)."""
+def conflict(row: Any, entry: int) -> Any:
+    """Whether the instruction in the slot must wait for the entry at column ``entry``.
+
+    Reads are compared with writes either way; writes never with writes.
+    """
     return (
-        _meet(slot, k.E_WRITE, entry, k.E_READ)
-        or _meet(slot, k.E_WRITE, entry, k.E_READ2)
-        or _meet(slot, k.E_READ, entry, k.E_WRITE)
-        or _meet(slot, k.E_READ2, entry, k.E_WRITE)
+        _meet(row, k.SLOT + k.E_WRITE, entry + k.E_READ)
+        or _meet(row, k.SLOT + k.E_WRITE, entry + k.E_READ2)
+        or _meet(row, k.SLOT + k.E_READ, entry + k.E_WRITE)
+        or _meet(row, k.SLOT + k.E_READ2, entry + k.E_WRITE)
     )

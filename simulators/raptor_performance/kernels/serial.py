@@ -103,8 +103,8 @@ def _run(c: int, program: Any, net: Any, work: Any, core: Any, chip: Any, loopin
         if edge > end_edge:
             row[k.STATUS] = k.STOPPED
             break
-        record = words[base + pc]
-        op = record[0] & 255
+        i = base + pc
+        op = words[i, 0] & 255
         if op == k.MVMUL:
             # The next instruction comes to the dispatcher while the product waits one cycle at its crossbars.
             stand = edge
@@ -126,19 +126,19 @@ def _run(c: int, program: Any, net: Any, work: Any, core: Any, chip: Any, loopin
                 row[k.ROUNDS] += 1
         if op < k.FIRST_REAL:
             if op == k.SETBW:
-                row[k.IN_BITS] = record[2]
-                row[k.OUT_BITS] = record[3]
+                row[k.IN_BITS] = words[i, 2]
+                row[k.OUT_BITS] = words[i, 3]
             continue
         start = edge * t.period
         if op <= k.LAST_VECTOR or op == k.LMV or op == k.LLDI:
-            finish = _local(op, record, start, row, groups, t)
+            finish = _local(op, words, i, start, row, groups, t)
             room = max(own_edge(finish, t.period), edge + 1) + 1
             trace_row(trace, chip, c, here, start, finish)
         else:
             row[k.HELD_PC] = here
             row[k.SINCE] = start
             row[k.EDGE] = edge
-            room = _external(op, record, c, net, work, core, chip, t)
+            room = _external(op, words[i], c, net, work, core, chip, t)
             if room == _BLOCKED:
                 break
     row[k.PC] = pc
@@ -159,21 +159,21 @@ def _end(row: Any, room: int, last_op: int, t: Any) -> None:
 
 
 @njit(cache=True, inline="always")
-def _local(op: int, record: Any, start: int, row: Any, groups: Any, t: Any) -> Any:
+def _local(op: int, words: Any, i: int, start: int, row: Any, groups: Any, t: Any) -> Any:
     """An instruction that only needs its own core; gives when it ends."""
     in_bytes = (row[k.IN_BITS] + 7) >> 3
     out_bytes = (row[k.OUT_BITS] + 7) >> 3
     if op == k.MVMUL:
-        crossbars = groups[record[3]]
+        crossbars = groups[words[i, 3]]
         slices = passes(row[k.IN_BITS], t)
         reads = accesses(t.rows * in_bytes * 8, t.local_width)
-        writes = accesses(product_bytes(record[1], crossbars, out_bytes, t), t.local_width)
+        writes = accesses(product_bytes(words[i, 1], crossbars, out_bytes, t), t.local_width)
         middle = start + memory_ps(reads, t.local_read, t.local_period) + compute_ps(slices, t)
         row[k.PASSES] += slices * crossbars
         row[k.PRODUCTS] += 1
         column = k.TIME_PRODUCT
     elif op <= k.LAST_VECTOR:
-        length = record[4]
+        length = words[i, 4]
         reads = accesses(length * in_bytes, t.local_width)
         steps = accesses(length, t.vector_width)
         middle = start + read_vectors(op) * memory_ps(reads, t.local_read, t.local_period) + steps * t.vector_step
@@ -182,7 +182,7 @@ def _local(op: int, record: Any, start: int, row: Any, groups: Any, t: Any) -> A
         row[k.VECTOR_STEPS] += steps
         column = k.TIME_VECTOR
     else:
-        writes = accesses(record[4], t.local_width)
+        writes = accesses(words[i, 4], t.local_width)
         reads = writes if op == k.LMV else 0
         middle = start + memory_ps(reads, t.local_read, t.local_period)
         column = k.TIME_MOVE

