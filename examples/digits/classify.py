@@ -86,7 +86,7 @@ def draw(images: np.ndarray, predictions: np.ndarray, labels: np.ndarray, path: 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(4, 8, figsize=(10, 5.6))
+    figure, axes = pyplot.subplots(4, 8, figsize=(10, 6.4), layout="constrained")
     for axis, image, prediction, label in zip(axes.ravel(), images, predictions, labels, strict=True):
         axis.imshow(image, cmap="gray_r", vmin=0, vmax=1)
         right = prediction == label
@@ -94,7 +94,6 @@ def draw(images: np.ndarray, predictions: np.ndarray, labels: np.ndarray, path: 
         axis.set_title(title, color="black" if right else "red", fontsize=11)
         axis.axis("off")
     figure.suptitle(f"{(predictions == labels).sum()} of {len(labels)} read right on the simulated chip")
-    figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
 

@@ -25,6 +25,7 @@ _T = TypeVar("_T")
 
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
 _POSITIONS = 16
+_SLICED_POSITIONS = 6
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
@@ -64,10 +65,18 @@ class FormEstimator:
             if 1 < math.prod(block) <= _POSITIONS:
                 yield block
 
-    def slices(self) -> list[int]:
-        """Input channels per slice, for each number of slices worth trying."""
-        sizes = [-(-self.inputs // parts) for parts in _PARTS if parts <= self.inputs]
-        return list(dict.fromkeys(sizes))
+    def packed(self) -> list[Form]:
+        """Blocks of more than one position, the reduction whole."""
+        return [Form(block, self.inputs) for block in self.blocks()]
+
+    def sliced(self) -> list[Form]:
+        """Slices of the reduction, for blocks of few positions; of single channels where no larger slices fit."""
+        one = (1,) * len(self.plan.window_kernel)
+        blocks = [one, *(block for block in self.blocks() if math.prod(block) <= _SLICED_POSITIONS)]
+        sizes = dict.fromkeys(-(-self.inputs // parts) for parts in _PARTS if parts <= self.inputs)
+        found = [Form(block, channels) for channels in sizes for block in blocks]
+        fitting = [form for form in found if self.fits(form)]
+        return fitting or [form for form in (Form(one, 1),) if self.fits(form)]
 
     def tiles(self, form: Form) -> int:
         """Products for one block and slice of one group."""

@@ -46,7 +46,7 @@ class InputKTiledStrategy:
         reduction = w.elements // w.shape[0]
         if reduction <= machine.crossbar_rows:
             return f"a reduction of {reduction} elements fits the {machine.crossbar_rows} rows of one crossbar"
-        if not _forms(FormEstimator(plan, types, machine, 1)):
+        if not FormEstimator(plan, types, machine, 1).sliced():
             return f"one input channel alone needs more than the {machine.crossbars_per_core} crossbars of a core"
         return None
 
@@ -54,7 +54,7 @@ class InputKTiledStrategy:
         """A :class:`PartialProducts` and a :class:`SumPartials`."""
         share = crossbar_share(plan, rewriter.module, machine)
         estimator = FormEstimator(plan, rewriter.types, machine, share)
-        forms = estimator.best(_forms(estimator), _PRICED)
+        forms = estimator.best(estimator.sliced(), _PRICED)
         variants = [(form, gather) for form in forms for gather in _gathering(plan, rewriter.types, form, machine)]
         costs = []
         for form, gather in variants:
@@ -66,15 +66,6 @@ class InputKTiledStrategy:
 
 
 INPUT_K_TILED = InputKTiledStrategy()
-
-
-def _forms(estimator: FormEstimator) -> list[Form]:
-    """All blocks and slices that fit a core; slices of one channel where no larger ones do."""
-    one = (1,) * len(estimator.plan.window_kernel)
-    blocks = [one, *estimator.blocks()]
-    found = [Form(block, channels) for channels in estimator.slices() for block in blocks]
-    fitting = [form for form in found if estimator.fits(form)]
-    return fitting or [form for form in (Form(one, 1),) if estimator.fits(form)]
 
 
 def _append(plan: ConvPlan, rewriter: Rewriter, form: Form, gather: bool, machine: Machine) -> list[ComputeOp]:

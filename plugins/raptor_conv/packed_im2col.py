@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from raptor_conv.forms import Form, FormEstimator
+from raptor_conv.forms import FormEstimator
 from raptor_conv.strategies import append_cheapest, patch_forms, refuse_deep
 from raptor_core.ir.module import Rewriter
 from raptor_core.ir.operation import Types
@@ -40,7 +40,7 @@ class PackedIm2colStrategy:
         if not plan.window_kernel:
             return "a matrix product has no neighbouring positions"
         estimator = FormEstimator(plan, types, machine, 1)
-        blocks = [Form(block, estimator.inputs) for block in estimator.blocks()]
+        blocks = estimator.packed()
         if not blocks:
             return "there is only one output position"
         if not any(map(estimator.fits, blocks)):
@@ -51,7 +51,7 @@ class PackedIm2colStrategy:
         """One :class:`raptor_conv.patch_products.StreamedPatch` with the block that costs least."""
         types = rewriter.types
         estimator = FormEstimator(plan, types, machine, crossbar_share(plan, rewriter.module, machine))
-        forms = estimator.best([Form(block, estimator.inputs) for block in estimator.blocks()], _PRICED)
+        forms = estimator.best(estimator.packed(), _PRICED)
         found = [op for form in forms for op in patch_forms(plan, types, machine, form.block)]
         append_cheapest(found, plan, rewriter, machine)
 

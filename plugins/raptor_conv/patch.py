@@ -8,6 +8,7 @@ as well, where that needs no more.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -40,15 +41,20 @@ class AxisBlock:
     @classmethod
     def of(cls, window: Window, axis: int, positions: int) -> AxisBlock:
         """The block of windowed axis number ``axis``."""
-        stride = window.strides[axis] if positions > 1 else 0
-        dilation = window.dilations[axis] if window.kernel[axis] > 1 else 0
-        step = math.gcd(stride, dilation) or 1
-        extent = ((positions - 1) * stride + (window.kernel[axis] - 1) * dilation) // step + 1
-        return cls(positions, extent, step, stride, dilation)
+        return _axis_block(window.kernel[axis], window.strides[axis], window.dilations[axis], positions)
 
     def offset(self, position: int, tap: int) -> int:
         """The element of the block that tap ``tap`` of output ``position`` reads."""
         return (position * self.stride + tap * self.dilation) // self.step
+
+
+@functools.lru_cache(maxsize=4096)
+def _axis_block(kernel: int, stride: int, dilation: int, positions: int) -> AxisBlock:
+    stride = stride if positions > 1 else 0
+    dilation = dilation if kernel > 1 else 0
+    step = math.gcd(stride, dilation) or 1
+    extent = ((positions - 1) * stride + (kernel - 1) * dilation) // step + 1
+    return AxisBlock(positions, extent, step, stride, dilation)
 
 
 @attrs.frozen

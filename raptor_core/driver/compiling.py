@@ -75,7 +75,7 @@ def prepare(
     resolved = resolve_compile_options(plugins, choice.target, options or {})
     file = Path(profile_file) if profile_file is not None else None
     configuration = choice.target.configure(resolved.target, choice.profile, file)
-    pipeline = Pipeline(with_extra_passes(choice.target.pipeline(configuration), passes, plugins))
+    pipeline = Pipeline(with_extra_passes(choice.target.pipeline(configuration), passes, plugins))  # type: ignore[arg-type]
     return Preparation(plugins, choice, file, resolved, configuration, pipeline, tuple(passes))
 
 
@@ -135,7 +135,7 @@ def compile(
     the model or does not fit the chip.
     """
     report = progress or (lambda step: None)
-    plugins = plugins if plugins is not None else PluginManager.discover(disable_plugins)
+    plugins = (plugins if plugins is not None else PluginManager.discover(disable_plugins)).session()
     if emit_json:
         options = {**(options or {}), "emit_json": True}
     ready = prepare(plugins, target, profile_file=profile_file, options=options, passes=passes)
@@ -231,7 +231,7 @@ def _write_text(module: Module, path: Path | None) -> None:
 
 def _warnings(callers: HookCaller, log: Any) -> tuple[str, ...]:
     warnings = []
-    for error in callers.skipped:
+    for error in (fault.error for fault in callers.skipped):
         log.warning("hooks left out", reason=error.reason, where=error.where)
         warnings.append(f"{error.message} and is left out: {error.reason} ({error.where})")
     return tuple(warnings)

@@ -1,4 +1,4 @@
-"""What a program folder says of its making. Equal inputs, options and versions give equal fields: no times, no paths."""
+"""What a program folder says of its making. Equal inputs, options and versions give equal fields."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def manifest_fields(
                 "distribution": entry.distribution,
                 "version": entry.version,
             }
-            for entry in plugins.loaded()
+            for entry in plugins.used()
             if (kind := kind_of(entry.group)) is not None
         ],
         "model": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from raptor_core.simulation.contract import Sample
 from raptor_core.targets.inspection import TensorSignature
 
 Array = npt.NDArray[Any]
-Inputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | Array
-"""One sample, a batch in arrays, several samples, or one array for a network with one input."""
+Inputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | Array | Callable[[Sequence[TensorSignature]], list[Sample]]
+"""One sample, a batch in arrays, several samples, one array for a network with one input, or a function that gives the
+samples for a network with the inputs it is told."""
 
 
 def samples_of(inputs: Inputs, tensors: Sequence[TensorSignature]) -> list[Sample]:
@@ -24,6 +25,8 @@ def samples_of(inputs: Inputs, tensors: Sequence[TensorSignature]) -> list[Sampl
     An array of an input's shape is one sample. If all arrays of a mapping have one more axis in front, of the same
     length, they are a batch. Raises UsageError for unknown and missing inputs, RaptorError for shapes that do not fit.
     """
+    if callable(inputs):
+        return inputs(tensors)
     if isinstance(inputs, Mapping):
         return _samples_of_mapping(inputs, tensors)
     if isinstance(inputs, np.ndarray):

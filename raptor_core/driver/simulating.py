@@ -16,7 +16,6 @@ from raptor_core.simulation.contract import Sample, SimulationRequest, Simulatio
 
 SIMULATORS = "raptor.simulators"
 DEFAULT_SIMULATOR = "functional"
-_MODE, _THROUGHPUT = "mode", "throughput"
 
 
 def simulate(
@@ -31,8 +30,9 @@ def simulate(
     """Run the program folder ``artifact``.
 
     ``inputs`` is one sample (arrays by input name), a list of samples, arrays with one more axis in front that counts
-    the samples, or a single array for a network with one input. ``options`` are the simulator's own, by name. Several
-    samples go to a simulator with a throughput mode in that mode, unless ``options`` say otherwise.
+    the samples, or a single array for a network with one input. ``options`` are the simulator's own, by name; what
+    it does with several samples is its own to say (the functional simulator runs them one by one, each on a chip in
+    its initial state, unless ``mode`` is ``throughput``).
 
     Raises RaptorError for a folder that is not a whole program, inputs that do not fit, or a program that fails.
     """
@@ -44,8 +44,6 @@ def simulate(
     samples: list[Sample] = []
     if inputs is not None:
         samples = samples_of(inputs, program_reader(plugins, path).signature(path).inputs)
-    if len(samples) > 1 and _MODE not in given and _has_throughput_mode(chosen):
-        given[_MODE] = _THROUGHPUT
     resolved = resolve_options(chosen.options, given, owner=f"simulator '{simulator}'")
     log = get_logger("simulate", artifact=str(path), simulator=simulator)
     log.info("simulation begins", samples=len(samples))
@@ -64,7 +62,3 @@ def simulate(
         ) from error
     log.info("simulation done", **{k: v for k, v in result.metrics.items() if isinstance(v, int | float | str)})
     return result
-
-
-def _has_throughput_mode(simulator: Simulator) -> bool:
-    return any(option.name == _MODE and _THROUGHPUT in option.choices for option in simulator.options)

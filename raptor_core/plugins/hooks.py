@@ -19,12 +19,20 @@ from raptor_core.plugins.manager import PluginManager
 GROUP = "raptor.hooks"
 
 
+@attrs.frozen
+class HookFault:
+    """A hook plugin that was left out, and why."""
+
+    plugin: str
+    error: PluginError
+
+
 @attrs.frozen(eq=False)
 class HookCaller:
-    """Calls hooks; an observer of pipelines. ``skipped`` holds why hook plugins were left out."""
+    """Calls hooks; an observer of pipelines. ``skipped`` says which hook plugins were left out."""
 
     relay: pluggy.PluginManager
-    skipped: tuple[PluginError, ...] = ()
+    skipped: tuple[HookFault, ...] = ()
 
     def before_pass(self, name: str, module: Module) -> None:
         """See raptor_core.plugins.hookspecs."""
@@ -67,14 +75,14 @@ def load_hooks(manager: PluginManager, required: Iterable[str] = ()) -> HookCall
     needed = list(required)
     for name in needed:
         manager.entry(GROUP, name)
-    skipped: list[PluginError] = []
+    skipped: list[HookFault] = []
     for name in manager.names(GROUP):
         try:
             _register(relay, name, manager)
         except PluginError as error:
             if name in needed:
                 raise
-            skipped.append(error)
+            skipped.append(HookFault(name, error))
     return HookCaller(relay, tuple(skipped))
 
 

@@ -32,6 +32,7 @@ class PluginManager:
     _by_key: dict[Key, list[Entry]] = attrs.field(init=False, repr=False)
     _loaded: dict[Key, Loaded] = attrs.field(factory=dict, init=False, repr=False)
     _failed: dict[Key, PluginError] = attrs.field(factory=dict, init=False, repr=False)
+    _used: set[Key] = attrs.field(factory=set, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._by_key = {}
@@ -67,6 +68,7 @@ class PluginManager:
         """
         key = group, name
         if key in self._loaded:
+            self._used.add(key)
             return self._loaded[key].plugin
         if key in self._failed:
             raise self._failed[key]
@@ -82,6 +84,7 @@ class PluginManager:
             self._failed[key] = error
             raise
         self._loaded[key] = Loaded(entries[0], plugin)
+        self._used.add(key)
         return plugin
 
     def entry(self, group: str, name: str) -> Entry:
@@ -94,9 +97,15 @@ class PluginManager:
             raise _duplicate(kind, entries)
         return entries[0]
 
-    def loaded(self) -> list[Entry]:
-        """The entry points loaded so far, sorted."""
-        return sorted(loaded.entry for loaded in self._loaded.values())
+    def used(self) -> list[Entry]:
+        """The entry points whose plugins were got from this manager, sorted."""
+        return sorted(self._loaded[key].entry for key in self._used)
+
+    def session(self) -> PluginManager:
+        """A manager of the same plugins, none of them used yet; what is loaded by one is loaded for both."""
+        other = PluginManager(self.discovery, self.rules)
+        other._loaded, other._failed = self._loaded, self._failed
+        return other
 
     def describe(self) -> list[PluginRecord]:
         """Every plugin of every kind, disabled ones too, without importing any.

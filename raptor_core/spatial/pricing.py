@@ -123,16 +123,18 @@ class _Cutter:
     def cut(self, axes: Sequence[int], limit: int, step: float = 1.0) -> bool:
         """Cut further along the one of ``axes`` with the largest intervals; whether the limit of lanes allowed it.
 
-        The intervals become shorter by one unit, or by the factor ``step`` where that is more.
+        The intervals become shorter by the factor ``step`` where the limit allows that, at least by one unit.
         """
         sizes = {axis: math.ceil(self.units[axis] / self.parts[axis]) for axis in axes}
         for axis, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
             if size == 1:
                 return False
-            parts = math.ceil(self.units[axis] / max(1, min(size - 1, math.ceil(size * step))))
-            if self.lanes // self.parts[axis] * parts <= limit:
-                self.parts[axis] = parts
-                return True
+            others = self.lanes // self.parts[axis]
+            for shorter in (min(size - 1, math.ceil(size * step)), size - 1):
+                parts = math.ceil(self.units[axis] / shorter)
+                if others * parts <= limit:
+                    self.parts[axis] = parts
+                    return True
         return False
 
     def weight_axes(self) -> list[int]:

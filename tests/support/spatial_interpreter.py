@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from kernel_interpreter import run_kernel
 
+from kernel_interpreter import run_kernel
 from raptor_core.ir.module import Module
 from raptor_core.spatial.boxes import Box, from_array
 from raptor_core.spatial.communication import Clear, Load, Storage, Store, Transfer

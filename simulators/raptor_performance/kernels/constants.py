@@ -45,13 +45,9 @@ def _bits(*opcodes: Opcode) -> int:
     return sum(1 << int(opcode) for opcode in opcodes)
 
 
-TWO_OPERANDS = _bits(
-    Opcode.VVADD, Opcode.VVSUB, Opcode.VVMUL, Opcode.VVDMUL, Opcode.VVMAX, Opcode.VVSLL, Opcode.VVSRA
-)
+TWO_OPERANDS = _bits(Opcode.VVADD, Opcode.VVSUB, Opcode.VVMUL, Opcode.VVDMUL, Opcode.VVMAX, Opcode.VVSLL, Opcode.VVSRA)
 """A bit per opcode: vector instructions that read two vectors."""
-OUTPUT_WIDTH = _bits(
-    Opcode.VVMUL, Opcode.VVSLL, Opcode.VVSRA, Opcode.VTANH, Opcode.VSIGM, Opcode.VRSU, Opcode.VRSL
-)
+OUTPUT_WIDTH = _bits(Opcode.VVMUL, Opcode.VVSLL, Opcode.VVSRA, Opcode.VTANH, Opcode.VSIGM, Opcode.VRSU, Opcode.VRSL)
 """A bit per opcode: vector instructions whose write counts elements of the output width."""
 
 RUNNING, SENDING, RECEIVING, WAITING, AT_HOST, PAUSED, FINISHED, STOPPED, UNRETIRED = range(9)

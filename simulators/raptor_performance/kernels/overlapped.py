@@ -129,7 +129,7 @@ def _run(
         kind = key % _CLASSES
         if kind == _LOOK:
             _look(time // t.period, row, words, group_size, looping, t)
-        elif kind == _START or kind == _START_PRODUCT:
+        elif kind in (_START, _START_PRODUCT):
             edge = _start(row, words, group_free, t)
             if row[k.SLOT + k.E_OP] > k.LAST_VECTOR:
                 _start_transfer(c, net, work, own, core, chip, words, t)
@@ -399,9 +399,7 @@ def _start_product(row: Any, group_size: Any, group_free: Any, t: Any) -> None:
 
 
 @njit(cache=True)
-def _start_transfer(
-    c: int, net: Any, work: Any, own: Any, core: Any, chip: Any, words: Any, t: Any
-) -> None:
+def _start_transfer(c: int, net: Any, work: Any, own: Any, core: Any, chip: Any, words: Any, t: Any) -> None:
     """The transfer unit starts its instruction."""
     row = core[c]
     record = words[row[k.BASE] + row[k.PC]]
@@ -518,9 +516,7 @@ def _product_result(c: int, time: int, row: Any, group_free: Any, trace: Any, ch
 
 
 @njit(cache=True)
-def _network_brings(
-    c: int, time: int, net: Any, work: Any, own: Any, core: Any, chip: Any, t: Any
-) -> None:
+def _network_brings(c: int, time: int, net: Any, work: Any, own: Any, core: Any, chip: Any, t: Any) -> None:
     """A grant, data of another core, or data of the host arrive at the transfer unit."""
     row = core[c]
     entry = _entry(row[k.TRANSFER_ENTRY])
@@ -585,11 +581,7 @@ def _token(time: int, tag: int, work: Any, own: Any, core: Any, chip: Any, t: An
     c = tag_detail(tag) >> _REGISTER_BITS
     register = tag_detail(tag) & (k.EVENT_REGISTERS - 1)
     tokens[c, register] += 1
-    if (
-        core[c, k.STATUS] == k.WAITING
-        and core[c, k.PEER] == register
-        and tokens[c, register] >= core[c, k.SIZE]
-    ):
+    if core[c, k.STATUS] == k.WAITING and core[c, k.PEER] == register and tokens[c, register] >= core[c, k.SIZE]:
         _waited(c, time, work, core, chip, t)
         _ready(c, work, own, chip)
 

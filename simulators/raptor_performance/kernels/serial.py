@@ -99,31 +99,21 @@ def _run(c: int, program: Any, net: Any, work: Any, core: Any, chip: Any, loopin
         if pc == count:
             _end(row, room, words[base + count - 1, 0] & 255, t)
             break
-        edge = max(stand, room) + 1
-        if edge > end_edge:
-            row[k.STATUS] = k.STOPPED
-            break
         i = base + pc
         op = words[i, 0] & 255
-        if op == k.MVMUL:
-            # The next instruction comes to the dispatcher while the product waits one cycle at its crossbars.
-            stand = edge
-            edge += 1
-            if edge > end_edge:
-                row[k.STATUS] = k.STOPPED
-                break
-        elif op == k.NOP:
+        edge = max(stand, room) + 1
+        # A product waits one more cycle at its crossbars, while the next instruction comes to the dispatcher.
+        placed = 1 if op == k.MVMUL else 0
+        if edge + placed > end_edge:
+            row[k.STATUS] = k.STOPPED
+            break
+        if op == k.NOP:
             row[k.STATUS] = k.UNRETIRED
             break
-        else:
-            stand = edge
+        stand = edge
+        edge += placed
         here = pc
-        pc += 1
-        if looping:
-            if pc == count:
-                pc = 0
-            if pc == signal:
-                row[k.ROUNDS] += 1
+        pc = _next_pc(pc, count, signal, row)
         if op < k.FIRST_REAL:
             if op == k.SETBW:
                 row[k.IN_BITS] = words[i, 2]
@@ -145,6 +135,18 @@ def _run(c: int, program: Any, net: Any, work: Any, core: Any, chip: Any, loopin
     row[k.STAND] = stand
     if room != _BLOCKED:
         row[k.ROOM] = room
+
+
+@njit(cache=True, inline="always")
+def _next_pc(pc: int, count: int, signal: int, row: Any) -> Any:
+    """The instruction after ``pc``; streams that repeat have a ``signal`` and count their rounds."""
+    pc += 1
+    if signal >= 0:
+        if pc == count:
+            pc = 0
+        if pc == signal:
+            row[k.ROUNDS] += 1
+    return pc
 
 
 @njit(cache=True)

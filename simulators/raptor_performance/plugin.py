@@ -1,0 +1,52 @@
+"""The performance simulator as a plugin."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from raptor_core.options import Option
+from raptor_core.simulation.contract import SimulationRequest, SimulationResult
+
+OPTIONS: tuple[Option, ...] = (
+    Option("config", str, "chip configuration (JSON); default: the chip that the program was compiled for"),
+    Option(
+        "mode",
+        str,
+        "one run to the end, or repeated runs for a time; default: what the configuration says",
+        choices=("latency", "throughput"),
+    ),
+    Option(
+        "view",
+        str,
+        "time the 8-bit view of the program, or the program as it is; default: timing for folders made by Raptor",
+        choices=("timing", "float32"),
+    ),
+    Option("sim_time_ms", float, "simulated time in throughput mode; default: what the configuration says"),
+)
+
+
+class PerformanceSimulator:
+    """Times programs: latency, throughput, power and energy under the published performance model.
+
+    Fulfils raptor_core.simulation.contract.Simulator. Importing it does not load the compiled kernels.
+    """
+
+    name: ClassVar[str] = "performance"
+    api_version: ClassVar[int] = 1
+    summary: ClassVar[str] = "latency, throughput, power and energy, equal to the published performance simulator"
+    options: ClassVar[tuple[Option, ...]] = OPTIONS
+    needs_inputs: ClassVar[bool] = False
+
+    def simulate(self, request: SimulationRequest) -> SimulationResult:
+        """Times the program at ``request.artifact``: our folder, somebody's, or a single file.
+
+        There are no outputs; see raptor_performance.metrics.run_metrics for the figures. Raises RaptorError for a bad
+        program or configuration, a deadlock or a time-out.
+        """
+        from raptor_performance.run import simulate
+
+        return simulate(request)
+
+
+SIMULATOR = PerformanceSimulator()
+"""The object that the entry point names."""
