@@ -2,8 +2,8 @@
 
 A cut is a grid. Parts along an axis are only worth trying where they make the largest interval shorter, so an axis of
 extent e has about 2 * sqrt(e) of them. Axes along which a cut also divides the weights (output channels) are tried
-with every number of parts; over the other axes the grid with the smallest largest box, then the smallest surface
-(least halo), is taken for a few budgets of lanes.
+with every number of parts, or with a few where there are several such axes; over the other axes the grid with the
+smallest largest box, then the smallest surface (least halo), is taken for a few budgets of lanes.
 """
 
 from __future__ import annotations
@@ -104,9 +104,21 @@ def _useful_parts(units: int, limit: int) -> list[int]:
     return parts
 
 
+def _thinned(parts: Sequence[int]) -> list[int]:
+    """A few of ``parts`` (ascending), each at least half as large again as the one before, and the last."""
+    kept: list[int] = []
+    for n in parts:
+        if not kept or n >= kept[-1] * 1.5:
+            kept.append(n)
+    return [*kept, parts[-1]] if kept[-1] != parts[-1] else kept
+
+
 def _grids(units: Sequence[int], weight_axes: tuple[int, ...], cores: int) -> Iterator[tuple[int, ...]]:
     other = [axis for axis in range(len(units)) if axis not in weight_axes]
-    for divided in _products([_useful_parts(units[axis], cores) for axis in weight_axes], cores):
+    options = [_useful_parts(units[axis], cores) for axis in weight_axes]
+    if len(weight_axes) > 1:
+        options = [_thinned(parts) for parts in options]
+    for divided in _products(options, cores):
         share = cores // math.prod(divided)
         budgets = {share} if weight_axes and math.prod(divided) > 1 else set()
         step = share

@@ -6,8 +6,9 @@ compute takes the cut with the least time plus price x crossbars, and the price 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
+import attrs
 import numpy as np
 
 from raptor_core.diagnostics import RaptorError
@@ -27,11 +28,24 @@ def all_candidates(ops: Sequence[ComputeOp], types: Types, machine: Machine) -> 
     """
     needed = [least_crossbars(op, types, machine) for op in ops]
     available = machine.core_count * machine.crossbars_per_core
-    cuts = [candidate_cuts(op, types, machine) for op in ops]
+    known: dict[Hashable, list[Cut]] = {}
+    cuts: list[list[Cut]] = []
+    for op in ops:
+        key = _geometry(op, types)
+        if key not in known:
+            known[key] = candidate_cuts(op, types, machine)
+        cuts.append(known[key])
     stuck = [k for k, found in enumerate(cuts) if not found]
     if sum(needed) > available or stuck:
         raise _too_large(ops, needed, stuck, machine)
     return cuts
+
+
+def _geometry(op: ComputeOp, types: Types) -> Hashable:
+    """What the costs of an operation's cuts depend on: itself without names, and the types of its values."""
+    values = tuple(types[value] if value else None for value in (*op.operands, *op.results))
+    nameless = attrs.evolve(op, name="", operands=(), results=(), placement=None)
+    return nameless, values
 
 
 def _too_large(ops: Sequence[ComputeOp], needed: list[int], stuck: list[int], machine: Machine) -> RaptorError:

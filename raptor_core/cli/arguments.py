@@ -133,7 +133,7 @@ def _metavar(option: Option) -> str:
 
 
 def _help(option: Option) -> str:
-    text = option.help
+    text = f"without {option.help}" if _flag(option).startswith("--no-") else option.help
     if option.choices:
         text += f"; one of {', '.join(option.choices)}"
     if option.default is not None and option.type is not bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
@@ -150,7 +150,7 @@ def _unknown_command(name: str, plugins: PluginManager) -> UsageError:
     return unknown_name("command", name, [*(command.name for command in BUILT_INS), *plugins.names(GROUP)])
 
 
-def _begin_logs(words: Sequence[str]) -> object:
+def _begin_logs(words: Sequence[str]) -> Callable[[], None] | None:
     verbosity = sum(
         word.count("v") if set(word) == {"-", "v"} and word[1:2] == "v" else word == "--verbose" for word in words
     )

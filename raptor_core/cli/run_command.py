@@ -15,7 +15,7 @@ from raptor_core.cli.compile_command import as_json, figure_names, show_warnings
 from raptor_core.cli.console import Console
 from raptor_core.cli.simulate_command import add_input, add_simulator, short_metrics, simulation_json
 from raptor_core.diagnostics import ExitCode, UsageError
-from raptor_core.driver.comparing import ATOL, RTOL
+from raptor_core.driver.comparing import ATOL, RTOL, OutputComparison
 from raptor_core.driver.compile_options import CORE_OPTIONS
 from raptor_core.driver.running import RunResult
 from raptor_core.driver.running import run as run_model
@@ -81,20 +81,14 @@ def _show(result: RunResult, console: Console) -> None:
         console.result(f"not compared: {comparison.not_compared}")
         return
     rows = [
-        (
-            o.name,
-            f"{o.max_abs:.3e}",
-            f"{o.max_rel:.3e}",
-            f"{o.elements - o.failing} of {o.elements}",
-            _verdict(o.passed),
-        )
+        (o.name, f"{o.max_abs:.3e}", f"{o.max_rel:.3e}", _within(o), "pass" if o.passed else "FAIL")
         for o in comparison.outputs
     ]
     console.table(("output", "max abs difference", "max rel difference", "within tolerance", "verdict"), rows)
 
 
-def _verdict(passed: bool) -> str:
-    return "pass" if passed else "FAIL"
+def _within(output: OutputComparison) -> str:
+    return f"{output.elements - output.failing} of {output.elements}"
 
 
 def _as_json(result: RunResult, program: str | None, output: str | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from raptor_core.diagnostics import InternalError
 from raptor_core.ir.module import Module
 from raptor_pim.artifacts import Artifact, ArtifactConfig, TensorInfo, write_artifact
+from raptor_pim.artifacts.export_chip import chip_files
 from raptor_pim.codegen.program import generate_programs
 from raptor_pim.codegen.replay import replay_communication
 from raptor_pim.dialect import Groups, HostMemory
@@ -47,6 +48,7 @@ def emit_artifact(
         manifest=None,
     )
     extra = {f"reports/{name}": text.encode() for name, text in reports.items()}
+    extra.update(chip_files(machine.configuration, machine.mesh))
     write_artifact(
         path,
         artifact,

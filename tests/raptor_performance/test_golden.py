@@ -38,3 +38,19 @@ def test_case(path: Path, chip_folder: Path, tmp_path: Path) -> None:
     for name, expected in case["expected"].items():
         tolerance = case["relative_tolerance"] or (PRINTED if name in COUNTS else 1e-9)
         assert metrics[name] == pytest.approx(expected, rel=tolerance, abs=0), name
+
+
+@pytest.mark.parametrize(
+    ("name", "latency_ms", "energy_pj"),
+    [
+        ("vgg8-arch-a-element-ga", 7.985074, 1597904071.12),
+        ("vgg8-arch-a-element-balance", 8.340250, 1657884283.12),
+    ],
+)
+def test_streams_of_another_compiler(name: str, latency_ms: float, energy_pj: float, chip_folder: Path) -> None:
+    path = FOLDER.parent / "pimcomp" / f"{name}.json.gz"
+    given = {"config": str(chip_folder / "latency_config.json")}
+    options = resolve_options(SIMULATOR.options, given, owner="performance")
+    metrics = SIMULATOR.simulate(SimulationRequest(path, options=options)).metrics
+    assert metrics["latency_ms"] == pytest.approx(latency_ms, rel=5e-5)
+    assert metrics["energy_pj"] == pytest.approx(energy_pj, rel=5e-5)
