@@ -13,20 +13,26 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
-from raptor_core.spatial.cost import box_cost
 
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import Box, BoxArray, grid
 from raptor_core.spatial.compute import ComputeOp
+from raptor_core.spatial.cost import box_kernel
 from raptor_core.targets.machine import Machine
 
 
 @attrs.frozen(eq=False)
 class Cut:
-    """One way to cut: ``boxes`` [lanes, 2, rank], the time of the largest lane, and crossbars of a lane and of all."""
+    """One way to cut: ``boxes`` [lanes, 2, rank], and what it costs.
+
+    ``lane_ns`` is the time of the largest lane, ``energy_ns`` the dynamic energy of all lanes as
+    Machine.kernel_energy_ns gives it; ``lane_crossbars`` and ``total_crossbars`` are those of the widest lane and of
+    all.
+    """
 
     boxes: BoxArray
     lane_ns: float
+    energy_ns: float
     lane_crossbars: int
     total_crossbars: int
 
@@ -49,9 +55,11 @@ def cut_into(op: ComputeOp, parts: Sequence[int], types: Types, machine: Machine
     rows = machine.crossbar_rows
     crossbars = [machine.crossbars(op.weight_shapes(box, types, rows)) for box in samples]
     largest = int(distinct.prod(axis=1).argmax())
+    kernel = box_kernel(op, samples[largest], types, machine)
     return Cut(
         boxes=boxes,
-        lane_ns=box_cost(op, samples[largest], types, machine),
+        lane_ns=machine.kernel_ns(kernel),
+        energy_ns=machine.kernel_energy_ns(kernel) * len(boxes),
         lane_crossbars=max(crossbars),
         total_crossbars=sum(n * int(k) for n, k in zip(crossbars, counts, strict=True)),
     )
@@ -126,13 +134,22 @@ def _grids(units: Sequence[int], weight_axes: tuple[int, ...], cores: int) -> It
             budgets.add(step)
             step //= 2
         for budget in sorted(budgets):
-            rest = _best_grid([units[axis] for axis in other], budget)
-            parts = [0] * len(units)
-            for axis, n in zip(weight_axes, divided, strict=True):
-                parts[axis] = n
-            for axis, n in zip(other, rest, strict=True):
-                parts[axis] = n
-            yield tuple(parts)
+            for rest in _other_grids([units[axis] for axis in other], budget):
+                parts = [0] * len(units)
+                for axis, n in zip(weight_axes, divided, strict=True):
+                    parts[axis] = n
+                for axis, n in zip(other, rest, strict=True):
+                    parts[axis] = n
+                yield tuple(parts)
+
+
+def _other_grids(units: Sequence[int], lanes: int) -> Iterator[tuple[int, ...]]:
+    """The best grid over all axes, and strips: cuts along one axis only, whose boxes are long runs in memory."""
+    yield _best_grid(units, lanes)
+    for axis, extent in enumerate(units):
+        if extent > 1 and lanes > 1:
+            size = math.ceil(extent / lanes)
+            yield tuple(math.ceil(extent / size) if a == axis else 1 for a in range(len(units)))
 
 
 def _products(options: list[list[int]], limit: int) -> Iterator[tuple[int, ...]]:

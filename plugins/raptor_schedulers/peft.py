@@ -22,8 +22,8 @@ from raptor_core.spatial.boxes import from_array
 from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.targets.machine import Machine
 from raptor_schedulers.cuts import Cut
-from raptor_schedulers.selection import all_candidates, crossbar_price
-from raptor_schedulers.traffic import overlap, regions, traffic_ns
+from raptor_schedulers.selection import CutChoice, all_candidates, crossbar_price
+from raptor_schedulers.traffic import overlap, regions
 
 Times = npt.NDArray[np.float64]
 
@@ -46,16 +46,27 @@ class PeftScheduler:
     name: ClassVar[str] = "peft"
     api_version: ClassVar[int] = 1
     summary: ClassVar[str] = "list scheduling with a look-ahead cost table, one network over all cores"
-    options: ClassVar[tuple[Option, ...]] = ()
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "energy_weight",
+            float,
+            "how much energy counts against time when work is cut: 0 not at all, 1 as much as the idle chip's",
+            default=0.05,
+            minimum=0,
+        ),
+        Option("cut_sweeps", int, "how often the cuts of neighbouring operations are fitted again", 4, minimum=1),
+    )
 
     def schedule(self, module: Module, machine: Machine, options: Mapping[str, Any]) -> Module:
         """Raises RaptorError when the weights do not fit the chip."""
         ops = [op for op in module.operations if isinstance(op, ComputeOp)]
         cuts = all_candidates(ops, module.types, machine)
-        price = crossbar_price(cuts, machine)
+        weight = options["energy_weight"]
+        price = crossbar_price(cuts, machine, weight)
         for _ in range(_RETRIES):
+            choice = CutChoice(ops, cuts, module.types, machine, price, weight)
             try:
-                placements = _Attempt(module, machine, ops, cuts, price).place()
+                placements = _Attempt(module, machine, ops, choice.choose(options["cut_sweeps"])).place()
                 break
             except _PackingError as failure:
                 stuck = failure.op
@@ -80,13 +91,12 @@ PEFT = PeftScheduler()
 
 @attrs.define(eq=False)
 class _Attempt:
-    """One run of the algorithm for one price per crossbar."""
+    """One run of the algorithm for one cut of every compute."""
 
     module: Module
     machine: Machine
     ops: Sequence[ComputeOp]
-    cuts: Sequence[Sequence[Cut]]
-    price: float
+    cuts: Sequence[Cut]
     placements: dict[str, Placement] = attrs.field(factory=dict)
     finish: dict[str, Times] = attrs.field(factory=dict)
     available: Times = attrs.field(init=False)
@@ -108,18 +118,17 @@ class _Attempt:
     def _optimistic_costs(self) -> Times:
         """[compute, core]: the least time from the end of a lane on a core to the end of the network.
 
-        Equation 2 of the paper, with the time of the cut that the price alone would choose.
+        Equation 2 of the paper.
         """
         index = {op.results[0]: k for k, op in enumerate(self.ops)}
         table = np.zeros((len(self.ops), self.machine.core_count))
-        cheapest = [min(found, key=lambda c: c.lane_ns + self.price * c.total_crossbars) for found in self.cuts]
         for k in range(len(self.ops) - 1, -1, -1):
             successor = self.ops[k]
-            cut = cheapest[k]
+            cut = self.cuts[k]
             through = table[k] + cut.lane_ns
             for value in set(successor.operands):
                 if value in index:
-                    lane_elements = self.module.types[value].elements / cheapest[index[value]].lanes
+                    lane_elements = self.module.types[value].elements / self.cuts[index[value]].lanes
                     moved = through.min() + self.machine.transfer_ns(lane_elements, 1)
                     table[index[value]] = np.maximum(table[index[value]], np.minimum(through, moved))
         return table
@@ -145,18 +154,9 @@ class _Attempt:
                     ready.append(user)
         return order
 
-    def _choose_cut(self, k: int) -> Cut:
-        op = self.ops[k]
-
-        def score(cut: Cut) -> float:
-            traffic = traffic_ns(op, cut.boxes, self.module.types, self.placements, self.machine)
-            return cut.lane_ns + self.price * cut.total_crossbars + traffic
-
-        return min(self.cuts[k], key=score)
-
     def _place_op(self, k: int, optimistic: Times) -> None:
         """Places the lanes of one compute, each on the core where it is predicted to finish first."""
-        op, cut = self.ops[k], self._choose_cut(k)
+        op, cut = self.ops[k], self.cuts[k]
         ready = self._ready(op, cut)
         outs = from_array(cut.boxes)
         rows, types = self.machine.crossbar_rows, self.module.types
@@ -193,9 +193,10 @@ class _Attempt:
             placement = self.placements.get(value)
             if placement is None:
                 continue
-            met = overlap(regions(op, k, cut.boxes, self.module.types), placement)
+            needs = regions(op, k, cut.boxes, self.module.types)
+            met = overlap(needs, placement.boxes, self.module.types[value].order)
             local = np.zeros_like(ready)
-            np.add.at(local.T, met.cores, met.shared.T)
+            np.add.at(local.T, placement.cores, met.shared.T)
             made = np.where(met.shared > 0, self.finish[value][None, :], 0.0).max(axis=1, initial=0.0)
             ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element)
         return ready

@@ -6,16 +6,18 @@ compute takes the cut with the least time plus price x crossbars, and the price 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import attrs
 import numpy as np
 
 from raptor_core.diagnostics import RaptorError
 from raptor_core.ir.operation import Types
+from raptor_core.spatial.boxes import BoxArray
 from raptor_core.spatial.compute import ComputeOp
 from raptor_core.targets.machine import Machine
 from raptor_schedulers.cuts import Cut, candidate_cuts, least_crossbars
+from raptor_schedulers.traffic import edge_ns, sample_boxes
 
 _FILL = 0.97
 """Part of the chip's crossbars that the choice may use: whole lanes do not pack perfectly onto cores."""
@@ -71,10 +73,10 @@ def _too_large(ops: Sequence[ComputeOp], needed: list[int], stuck: list[int], ma
     )
 
 
-def crossbar_price(cuts: Sequence[Sequence[Cut]], machine: Machine) -> float:
+def crossbar_price(cuts: Sequence[Sequence[Cut]], machine: Machine, energy_weight: float) -> float:
     """The least price (ns per crossbar, within a few percent) at which the cheapest cuts fit the chip."""
     limit = _FILL * machine.core_count * machine.crossbars_per_core
-    times = [np.array([cut.lane_ns for cut in found]) for found in cuts]
+    times = [np.array([cut.lane_ns + energy_weight * cut.energy_ns for cut in found]) for found in cuts]
     totals = [np.array([cut.total_crossbars for cut in found], dtype=np.float64) for found in cuts]
 
     def used(price: float) -> float:
@@ -91,3 +93,89 @@ def crossbar_price(cuts: Sequence[Sequence[Cut]], machine: Machine) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if used(middle) <= limit else (middle, high)
     return high
+
+
+@attrs.define(eq=False)
+class CutChoice:
+    """Chooses one cut for every compute, for a price per crossbar.
+
+    The cost of a cut is the time of its largest lane, the weighed energy and price, and the traffic on its edges: from
+    its operands as their producers are cut, and to its users as those are cut. The first sweep takes users without
+    traffic in mind; the others take what the sweep before chose, so that neighbours find cuts that agree.
+    """
+
+    ops: Sequence[ComputeOp]
+    cuts: Sequence[Sequence[Cut]]
+    types: Types
+    machine: Machine
+    price: float
+    energy_weight: float
+    _edges: dict[tuple[int, int, int, int], float] = attrs.field(factory=dict, init=False)
+    _samples: dict[int, BoxArray] = attrs.field(factory=dict, init=False)
+
+    def choose(self, sweeps: int) -> list[Cut]:
+        """The chosen cuts, in the order of the operations."""
+        producer = {op.results[0]: k for k, op in enumerate(self.ops)}
+        users: list[list[tuple[int, int]]] = [[] for _ in self.ops]
+        for k, op in enumerate(self.ops):
+            for operand, value in enumerate(op.operands):
+                if value in producer:
+                    users[producer[value]].append((k, operand))
+        chosen = [min(found, key=self.own_ns) for found in self.cuts]
+        best, best_ns = list(chosen), float("inf")
+        for sweep in range(sweeps):
+            order = range(len(self.ops)) if sweep % 2 == 0 else range(len(self.ops) - 1, -1, -1)
+            before = list(chosen)
+            for k in order:
+                chosen[k] = self._cheapest(k, chosen, producer, users[k])
+            total = self._total_ns(chosen, producer)
+            if total < best_ns:
+                best, best_ns = list(chosen), total
+            if chosen == before:
+                break
+        return best
+
+    def own_ns(self, cut: Cut) -> float:
+        """Everything but traffic."""
+        return cut.lane_ns + self.energy_weight * cut.energy_ns + self.price * cut.total_crossbars
+
+    def _cheapest(
+        self, k: int, chosen: Sequence[Cut], producer: Mapping[str, int], users: Sequence[tuple[int, int]]
+    ) -> Cut:
+        best: tuple[float, Cut] | None = None
+        for cut in sorted(self.cuts[k], key=self.own_ns):
+            cost = self.own_ns(cut)
+            if best is not None and cost >= best[0]:
+                break
+            cost += self._operands_ns(k, cut, chosen, producer)
+            for user, operand in users:
+                if best is not None and cost >= best[0]:
+                    break
+                cost += self._edge_ns(user, operand, chosen[user], cut)
+            if best is None or cost < best[0]:
+                best = (cost, cut)
+        assert best is not None
+        return best[1]
+
+    def _operands_ns(self, k: int, cut: Cut, chosen: Sequence[Cut], producer: Mapping[str, int]) -> float:
+        total = 0.0
+        for operand, value in enumerate(self.ops[k].operands):
+            if value:
+                held = chosen[producer[value]] if value in producer else None
+                total += self._edge_ns(k, operand, cut, held)
+        return total
+
+    def _edge_ns(self, user: int, operand: int, cut: Cut, held: Cut | None) -> float:
+        key = (user, operand, id(cut), id(held))
+        cost = self._edges.get(key)
+        if cost is None:
+            sample = self._samples.get(id(cut))
+            if sample is None:
+                sample = self._samples[id(cut)] = sample_boxes(cut.boxes)
+            boxes = held.boxes if held is not None else None
+            cost = edge_ns(self.ops[user], operand, cut.lanes, sample, self.types, boxes, self.machine)
+            self._edges[key] = cost
+        return cost
+
+    def _total_ns(self, chosen: Sequence[Cut], producer: Mapping[str, int]) -> float:
+        return sum(self.own_ns(cut) + self._operands_ns(k, cut, chosen, producer) for k, cut in enumerate(chosen))

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import Box, BoxArray, to_array
-from raptor_core.spatial.compute import ComputeOp, Placement
+from raptor_core.spatial.compute import ComputeOp
 from raptor_core.targets.machine import Machine
+
+Numbers = npt.NDArray[np.float64]
 
 _SAMPLES = 6
 
@@ -20,13 +22,13 @@ _SAMPLES = 6
 class Overlap:
     """How the boxes that lanes need of one operand meet the fragments that hold it.
 
-    ``needed`` [lanes] elements of each need inside the tensor; ``shared`` [lanes, fragments] elements in common;
-    ``cores`` [fragments].
+    ``needed`` [lanes] elements of each need inside the tensor; ``shared`` [lanes, fragments] elements in common, in
+    ``runs`` [lanes, fragments] pieces that are contiguous on both sides.
     """
 
-    needed: npt.NDArray[np.float64]
-    shared: npt.NDArray[np.float64]
-    cores: npt.NDArray[np.int64]
+    needed: Numbers
+    shared: Numbers
+    runs: Numbers
 
 
 def regions(op: ComputeOp, operand: int, boxes: BoxArray, types: Types) -> BoxArray:
@@ -36,50 +38,76 @@ def regions(op: ComputeOp, operand: int, boxes: BoxArray, types: Types) -> BoxAr
     return np.clip(to_array(needs, type_.rank), 0, np.array(type_.shape, dtype=np.int64))
 
 
-def volumes(boxes: BoxArray) -> npt.NDArray[np.float64]:
+def volumes(boxes: BoxArray) -> Numbers:
     """Elements of each box."""
     return np.asarray(np.maximum(boxes[:, 1] - boxes[:, 0], 0).prod(axis=1), dtype=np.float64)
 
 
-def overlap(needs: BoxArray, placement: Placement) -> Overlap:
-    """The overlap of needs with a producer's fragments."""
-    lo = np.maximum(needs[:, None, 0], placement.boxes[None, :, 0])
-    hi = np.minimum(needs[:, None, 1], placement.boxes[None, :, 1])
-    shared = np.maximum(hi - lo, 0).prod(axis=-1).astype(np.float64)
-    return Overlap(volumes(needs), shared, placement.cores)
+def overlap(needs: BoxArray, fragments: BoxArray, order: tuple[int, ...]) -> Overlap:
+    """The overlap of needs with fragments whose elements lie in ``order``."""
+    lo = np.maximum(needs[:, None, 0], fragments[None, :, 0])
+    hi = np.minimum(needs[:, None, 1], fragments[None, :, 1])
+    extents = np.maximum(hi - lo, 0)
+    shared = extents.prod(axis=-1).astype(np.float64)
+    whole = (extents == (needs[:, 1] - needs[:, 0])[:, None]) & (extents == (fragments[:, 1] - fragments[:, 0])[None])
+    length = np.ones(shared.shape)
+    joined = np.ones(shared.shape, dtype=bool)
+    for axis in reversed(order):
+        length = np.where(joined, length * extents[..., axis], length)
+        joined = joined & whole[..., axis]
+    return Overlap(volumes(needs), shared, np.where(shared > 0, shared / np.maximum(length, 1), 0))
 
 
 def traffic_ns(
-    op: ComputeOp, boxes: BoxArray, types: Types, placements: Mapping[str, Placement], machine: Machine
+    op: ComputeOp, boxes: BoxArray, types: Types, fragments: Mapping[str, BoxArray], machine: Machine
 ) -> float:
     """Estimated time to bring the operands of a cut's lanes where they are needed.
 
-    A lane is assumed to sit with the fragment it shares most with. Between cores the larger of what one lane
-    receives and what one producer sends counts; the host port serves all lanes one after another.
+    ``fragments`` holds the boxes of operands that are on cores; all others come from the host.
     """
-    lanes = boxes.shape[0]
-    sample = boxes[np.unique(np.linspace(0, lanes - 1, _SAMPLES).astype(np.int64))]
-    total = 0.0
-    for k, value in enumerate(op.operands):
-        if not value:
-            continue
-        needs = regions(op, k, sample, types)
-        elements = volumes(needs)
-        if not elements.any():
-            continue
-        placement = placements.get(value)
-        if placement is None:
-            total += machine.host_ns(float(elements.mean()) * lanes, lanes)
-            continue
-        met = overlap(needs, placement)
-        remote = elements - met.shared.max(axis=1)
-        messages = np.maximum((met.shared > 0).sum(axis=1) - 1, 0)
-        received = machine.transfer_ns(float(remote.max()), float(messages.max())) if remote.max() > 0 else 0.0
-        factor = lanes / placement.boxes.shape[0]
-        sent = (
-            machine.transfer_ns(float(remote.mean()) * factor, float(messages.mean()) * factor)
-            if remote.max() > 0
-            else 0.0
-        )
-        total += max(received, sent)
-    return total
+    sample = sample_boxes(boxes)
+    return sum(
+        edge_ns(op, k, boxes.shape[0], sample, types, fragments.get(value), machine)
+        for k, value in enumerate(op.operands)
+        if value
+    )
+
+
+def sample_boxes(boxes: BoxArray) -> BoxArray:
+    """A few of a cut's boxes, evenly chosen, to estimate by."""
+    return boxes[np.unique(np.linspace(0, boxes.shape[0] - 1, _SAMPLES).astype(np.int64))]
+
+
+def edge_ns(
+    op: ComputeOp,
+    operand: int,
+    lanes: int,
+    sample: BoxArray,
+    types: Types,
+    fragments: BoxArray | None,
+    machine: Machine,
+) -> float:
+    """The part of :func:`traffic_ns` for one operand, held as ``fragments`` (None: by the host).
+
+    A lane is assumed to sit with the fragment it shares most with. A core receives what its lane needs and sends what
+    others need of its fragment, one after another; the host port serves all lanes one after another.
+    """
+    needs = regions(op, operand, sample, types)
+    elements = volumes(needs)
+    if not elements.any():
+        return 0.0
+    type_ = types[op.operands[operand]]
+    if fragments is None:
+        whole = np.array([[[0] * type_.rank, list(type_.shape)]], dtype=np.int64)
+        runs = overlap(needs, whole, type_.order).runs
+        return machine.host_ns(float(elements.mean()) * lanes, float(runs.mean()) * lanes)
+    met = overlap(needs, fragments, type_.order)
+    at_home = met.shared.argmax(axis=1)
+    rows = np.arange(at_home.size)
+    remote = elements - met.shared[rows, at_home]
+    messages = met.runs.sum(axis=1) - met.runs[rows, at_home]
+    if remote.max() <= 0:
+        return 0.0
+    received = machine.transfer_ns(float(remote.max()), float(messages[remote.argmax()]))
+    share = lanes / fragments.shape[0]
+    return received + machine.transfer_ns(float(remote.mean()) * share, float(messages.mean()) * share)

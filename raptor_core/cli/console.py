@@ -49,7 +49,7 @@ class Console:
     def progress(self, step: str) -> None:
         """What is being done now: one line of a terminal, overwritten; nothing elsewhere."""
         if _is_terminal(sys.stderr):
-            width = max(os.get_terminal_size(sys.stderr.fileno()).columns - 4, 10)
+            width = max(_columns(sys.stderr) - 4, 10)
             sys.stderr.write(f"\r\x1b[K{step[:width]} ...")
             sys.stderr.flush()
             self._progress_shown = True
@@ -95,6 +95,13 @@ def _is_terminal(stream: Any) -> bool:
         return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
     except (AttributeError, ValueError):
         return False
+
+
+def _columns(stream: Any) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 80
 
 
 def _cell(value: object) -> str:

@@ -62,18 +62,17 @@ def _samples_of_mapping(arrays: Mapping[str, Any], tensors: Sequence[TensorSigna
     given = {tensor.name: np.asarray(arrays[tensor.name]) for tensor in tensors}
     if all(_is_one(given[tensor.name], tensor) for tensor in tensors):
         return [given]
-    counts = set()
     for tensor in tensors:
-        shape = given[tensor.name].shape
-        if shape[1:] != tensor.shape or len(shape) != len(tensor.shape) + 1:
-            raise RaptorError(
-                "bad-input",
-                f"the array for input '{tensor.name}' does not fit",
-                where=tensor.name,
-                reason=f"it has shape {list(shape)}; one sample has {list(tensor.shape)}",
-                hint=f"give that shape, or [samples, {', '.join(map(str, tensor.shape))}] for a batch",
-            )
-        counts.add(shape[0])
+        _check_shape(given[tensor.name], tensor)
+    single = [tensor.name for tensor in tensors if _is_one(given[tensor.name], tensor)]
+    if single:
+        raise RaptorError(
+            "bad-input",
+            "some arrays hold one sample and others a batch",
+            reason=f"one sample: {', '.join(single)}; "
+            f"a batch: {', '.join(tensor.name for tensor in tensors if tensor.name not in single)}",
+        )
+    counts = {given[tensor.name].shape[0] for tensor in tensors}
     if len(counts) != 1 or 0 in counts:
         raise RaptorError(
             "bad-input",
@@ -86,6 +85,19 @@ def _samples_of_mapping(arrays: Mapping[str, Any], tensors: Sequence[TensorSigna
 def _is_one(array: Array, tensor: TensorSignature) -> bool:
     """Whether the array holds one sample of the input."""
     return array.shape == tensor.shape or (not tensor.shape_known and array.size == math.prod(tensor.shape))
+
+
+def _check_shape(array: Array, tensor: TensorSignature) -> None:
+    """Raise RaptorError for an array that is neither a sample nor a batch of the input."""
+    if _is_one(array, tensor) or (array.ndim == len(tensor.shape) + 1 and array.shape[1:] == tensor.shape):
+        return
+    raise RaptorError(
+        "bad-input",
+        f"the array for input '{tensor.name}' does not fit",
+        where=tensor.name,
+        reason=f"it has shape {list(array.shape)}; one sample has {list(tensor.shape)}",
+        hint=f"give that shape, or {['samples', *tensor.shape]} for a batch".replace("'", ""),
+    )
 
 
 def _check_names(arrays: Mapping[str, Any], tensors: Sequence[TensorSignature]) -> None:

@@ -39,12 +39,11 @@ def simulate(
     plugins = plugins if plugins is not None else PluginManager.discover(disable_plugins)
     chosen: Simulator = plugins.get(SIMULATORS, simulator)
     given = {name: value for name, value in (options or {}).items() if value is not None}
-    resolve_options(chosen.options, given, owner=f"simulator '{simulator}'")
+    resolved = resolve_options(chosen.options, given, owner=f"simulator '{simulator}'")
     path = Path(artifact)
     samples: list[Sample] = []
     if inputs is not None:
         samples = samples_of(inputs, program_reader(plugins, path).signature(path).inputs)
-    resolved = resolve_options(chosen.options, given, owner=f"simulator '{simulator}'")
     log = get_logger("simulate", artifact=str(path), simulator=simulator)
     log.info("simulation begins", samples=len(samples))
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -221,11 +220,3 @@ def _duplicate(kind: Kind, entries: Sequence[Entry]) -> PluginError:
         reason=_duplicate_reason(entries),
         hint=hint,
     )
-
-
-def load_manager(disable: Iterable[str] = (), folder: Path | None = None) -> PluginManager:
-    """The manager for a session in ``folder``: its configuration file's disabled plugins are disabled as well."""
-    from raptor_core.plugins.configuration import read_configuration
-
-    configured = read_configuration(folder) if folder is not None else ()
-    return PluginManager.discover((*disable, *configured))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
-from raptor_core.spatial.kernel import View
+from raptor_core.spatial.kernel import Kernel, View
 from raptor_core.targets.machine import Machine
 
 
@@ -26,7 +26,12 @@ def nominal_views(op: ComputeOp, out_box: Box, types: Types) -> tuple[View, tupl
     return result, tuple(operands)
 
 
+def box_kernel(op: ComputeOp, out_box: Box, types: Types, machine: Machine) -> Kernel:
+    """The kernel of ``out_box``, epilogue included, on nominal views."""
+    result, operands = nominal_views(op, out_box, types)
+    return lane_kernel(op, out_box, result, operands, types, machine.crossbar_rows)
+
+
 def box_cost(op: ComputeOp, out_box: Box, types: Types, machine: Machine) -> float:
     """Nanoseconds one core needs for ``out_box``, epilogue included, with operands at hand."""
-    result, operands = nominal_views(op, out_box, types)
-    return machine.kernel_ns(lane_kernel(op, out_box, result, operands, types, machine.crossbar_rows))
+    return machine.kernel_ns(box_kernel(op, out_box, types, machine))

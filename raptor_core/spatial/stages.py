@@ -13,6 +13,7 @@ STAGE_OPERATIONS: Mapping[str, tuple[type[Operation], ...]] = {
     "plan-layouts": (PlanOp,),
     "realise": (ComputeOp,),
     "merge": (ComputeOp,),
+    "stage-inputs": (ComputeOp,),
     "schedule": (ComputeOp,),
     "communicate": (ComputeOp, Storage, Clear, Load, Transfer, Store),
 }

@@ -45,6 +45,13 @@ class Machine(Protocol):
         """Time of one lane's kernel on one core, nothing else running."""
         ...
 
+    def kernel_energy_ns(self, kernel: Kernel) -> float:
+        """Dynamic energy of one lane's kernel, as the time in which the whole idle chip uses as much.
+
+        So energy and time can be weighed against each other without knowing watts.
+        """
+        ...
+
     def transfer_ns(self, elements: float, runs: float = 1) -> float:
         """Time of sending ``elements`` elements in ``runs`` messages between two cores at mean distance."""
         ...

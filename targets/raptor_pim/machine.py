@@ -23,9 +23,11 @@ from raptor_pim.artifacts.mesh import Mesh, read_mesh
 from raptor_pim.artifacts.timing import (
     PRODUCT_INPUT_FACTOR,
     MemoryTiming,
+    pass_energy,
     product_outputs,
     product_passes,
     product_stages,
+    static_chip_mw,
 )
 
 ELEMENT_BYTES = 1
@@ -86,6 +88,20 @@ class PimMachine:
     def kernel_ns(self, kernel: Kernel) -> float:
         """Time of one lane's kernel on one core, nothing else running: all instructions and their register loads."""
         return self._body_ns(kernel.body)
+
+    def kernel_energy_ns(self, kernel: Kernel) -> float:
+        """Energy of the kernel's products (all that a profile charges a core for), over the chip's static power."""
+        return self._products(kernel.body) * self._activation_pj / self._static_mw
+
+    def _products(self, body: tuple[Any, ...]) -> int:
+        """Crossbar activations: the widths, in crossbars, of all products."""
+        total = 0
+        for item in body:
+            if type(item) is Loop:
+                total += item.extent * self._products(item.body)
+            elif type(item) is Instr and item.op == "product":
+                total += -(-item.columns // self.crossbar_columns)
+        return total
 
     def instruction_ns(self, op: str, count: int = 0, columns: int = 0) -> float:
         """Time of one kernel instruction, register loads excluded.
@@ -188,6 +204,16 @@ class PimMachine:
             return 0.0
         memory = MemoryTiming.of(self.configuration.chip_config.global_memory_config)
         return runs * math.ceil(elements / runs * ELEMENT_BYTES / memory.width) * (memory.read_ns + memory.write_ns) / 2
+
+    @cached_property
+    def _activation_pj(self) -> float:
+        """Energy of one crossbar in one product."""
+        matrix = self.configuration.chip_config.core_config.matrix_config
+        return product_passes(matrix, _ELEMENT_BITS) * pass_energy(matrix).total
+
+    @cached_property
+    def _static_mw(self) -> float:
+        return max(static_chip_mw(self.configuration, self.core_count), 1e-9)
 
     # ---- constants -----------------------------------------------------------------------------------------------
     @cached_property

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
 
 
 def spatial_passes() -> tuple[Pass, ...]:
-    """``lower``, ``plan-layouts``, ``realise``, ``merge``, ``schedule``, ``communicate``, in this order."""
+    """``lower``, ``plan-layouts``, ``realise``, ``merge``, ``stage-inputs``, ``schedule``, ``communicate``: in order."""
     from raptor_core.spatial.passes.communicate import COMMUNICATE
     from raptor_core.spatial.passes.lower import LOWER
     from raptor_core.spatial.passes.merge import MERGE
     from raptor_core.spatial.passes.plan_layouts import PLAN_LAYOUTS
     from raptor_core.spatial.passes.realise import REALISE
     from raptor_core.spatial.passes.schedule import SCHEDULE
+    from raptor_core.spatial.passes.stage_inputs import STAGE_INPUTS
 
-    return (LOWER, PLAN_LAYOUTS, REALISE, MERGE, SCHEDULE, COMMUNICATE)
+    return (LOWER, PLAN_LAYOUTS, REALISE, MERGE, STAGE_INPUTS, SCHEDULE, COMMUNICATE)

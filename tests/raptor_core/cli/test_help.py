@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_distributions import write_distribution
 
 import raptor_core
+from fake_distributions import write_distribution
 from raptor_core.cli.commands import BUILT_INS
 from raptor_core.cli.main import main
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from tiny_models import tiny_network, two_inputs
 
 from raptor_core.cli.main import main
+from tiny_models import tiny_network, two_inputs
 
 CHIP = ["--target", "pim", "--core-count", "4", "--crossbar-count", "8", "--crossbar-size", "32"]
 
@@ -83,7 +83,7 @@ def refused(words: list[str], capsys) -> tuple[int, str]:
         (
             "compile m.onnx --target pim-arch-a -o p --sched peft",
             "error[unknown-option]: raptor compile has no option '--sched'\n"
-            "  help     did you mean '--seed'? 'raptor compile --help' shows all options\n",
+            "  help     did you mean '--scheduler'? 'raptor compile --help' shows all options\n",
         ),
         (
             "compile m.onnx extra --target pim-arch-a -o p",
@@ -264,6 +264,8 @@ def test_a_fault_of_ours_asks_for_a_report(here: Path, monkeypatch, capsys) -> N
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert "in fail" in err
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
     assert main(["--debug", "compile", "none.onnx", "-o", "p", *CHIP]) == 1
     assert "Traceback" in capsys.readouterr().err
 

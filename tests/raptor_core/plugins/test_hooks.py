@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_distributions import write_distribution
 
+from fake_distributions import write_distribution
 from raptor_core.diagnostics import PluginError, RaptorError, UsageError
 from raptor_core.ir.module import Module
 from raptor_core.passes.base import PassResult

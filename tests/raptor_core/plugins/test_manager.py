@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_distributions import scheduler_source, write_distribution
 
+from fake_distributions import scheduler_source, write_distribution
 from raptor_core.diagnostics import ExitCode, PluginError, UsageError
 from raptor_core.plugins.kinds import KINDS
 from raptor_core.plugins.manager import PluginManager
@@ -84,7 +84,7 @@ def test_unknown_names() -> None:
         "error[unknown-scheduler]: unknown scheduler 'pefft'\n"
         f"  help     did you mean 'peft'? known: {', '.join(manager.names(SCHEDULERS))}"
     )
-    with pytest.raises(UsageError, match="did you mean 'raptor.schedulers'"):
+    with pytest.raises(UsageError, match=r"did you mean 'raptor\.schedulers'"):
         manager.get("raptor.scheduler", "peft")
     assert not manager.has(SCHEDULERS, "pefft")
 
@@ -188,7 +188,7 @@ def test_two_plugins_of_one_name(site: Path) -> None:
 
 def test_a_plugin_with_the_name_of_a_built_in_one(site: Path) -> None:
     write_distribution(site, "acme-p", {SCHEDULERS: {"peft": "acme_p:PLUGIN"}}, {"acme_p": scheduler_source("peft")})
-    with pytest.raises(PluginError, match="acme-p 1.0 .* and raptor-pim"):
+    with pytest.raises(PluginError, match=r"acme-p 1\.0 .* and raptor-pim"):
         PluginManager.discover().get(SCHEDULERS, "peft")
     assert type(PluginManager.discover(["raptor-pim:peft"]).get(SCHEDULERS, "peft")).__module__ == "acme_p"
 
