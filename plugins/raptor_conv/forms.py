@@ -19,6 +19,7 @@ from raptor_conv.patch import AxisBlock
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.kernel import Instr, Kernel, Operand
 from raptor_core.spatial.plans import ConvPlan
+from raptor_core.spatial.pricing import ENERGY_WEIGHT
 from raptor_core.targets.machine import Machine
 
 _T = TypeVar("_T")
@@ -26,6 +27,7 @@ _T = TypeVar("_T")
 _SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
 _POSITIONS = 16
 _SLICED_POSITIONS = 6
+_FILLED_TILES = (1, 2, 3, 4, 6, 8, 12)
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
@@ -73,24 +75,35 @@ class FormEstimator:
         """Slices of the reduction, for blocks of few positions; of single channels where no larger slices fit."""
         one = (1,) * len(self.plan.window_kernel)
         blocks = [one, *(block for block in self.blocks() if math.prod(block) <= _SLICED_POSITIONS)]
-        sizes = dict.fromkeys(-(-self.inputs // parts) for parts in _PARTS if parts <= self.inputs)
-        found = [Form(block, channels) for channels in sizes for block in blocks]
+        even = [-(-self.inputs // parts) for parts in _PARTS if parts <= self.inputs]
+        found = [
+            Form(block, channels) for block in blocks for channels in dict.fromkeys([*even, *self._filling(block)])
+        ]
         fitting = [form for form in found if self.fits(form)]
         return fitting or [form for form in (Form(one, 1),) if self.fits(form)]
 
+    def _filling(self, block: tuple[int, ...]) -> Iterator[int]:
+        """Channels of slices that leave the least rows of their last product unused."""
+        taps = self._taps(block)
+        for tiles in _FILLED_TILES:
+            channels = tiles * self.machine.crossbar_rows // taps
+            if 0 < channels < self.inputs:
+                yield channels
+
+    def _taps(self, block: tuple[int, ...]) -> int:
+        """Elements of each input channel that a block reads."""
+        return math.prod(extents[size] for extents, size in zip(self._extents, block, strict=True))
+
     def tiles(self, form: Form) -> int:
         """Products for one block and slice of one group."""
-        elements = form.slice_channels
-        for extents, size in zip(self._extents, form.block, strict=True):
-            elements *= extents[size]
-        return -(-elements // self.machine.crossbar_rows)
+        return -(-form.slice_channels * self._taps(form.block) // self.machine.crossbar_rows)
 
     def fits(self, form: Form) -> bool:
         """Whether a core can hold what one output channel needs."""
         return self.tiles(form) * self._crossbars(math.prod(form.block)) <= self.machine.crossbars_per_core
 
     def time_ns(self, form: Form) -> float:
-        """The time of all products of the plan, spread over cores as far as crossbars allow."""
+        """The time of all products of the plan, spread over cores as far as crossbars allow, and their energy."""
         machine, groups = self.machine, self.plan.groups
         result = self.types[self.plan.results[0]]
         outputs = result.shape[self.plan.channel_axis] // groups
@@ -105,7 +118,9 @@ class FormEstimator:
         rounds = -(-blocks // copies) * -(-pieces * copies // machine.core_count)
         excess = max(1.0, held * slices * groups / self.share)
         sums = machine.transfer_ns(slices * result.elements / machine.core_count, slices) if slices > 1 else 0.0
-        return rounds * tiles * self._product_ns(-(-positions * outputs // column_parts)) * excess + sums
+        columns = -(-positions * outputs // column_parts)
+        energy = ENERGY_WEIGHT * blocks * pieces * tiles * self._product_energy_ns(columns)
+        return rounds * tiles * self._product_ns(columns) * excess + sums + energy
 
     def best(self, forms: Iterable[Form], count: int) -> list[Form]:
         """The ``count`` forms with the least time, those that fit a core only."""
@@ -129,11 +144,19 @@ class FormEstimator:
 
     def _product_ns(self, columns: int) -> float:
         """The time of one product."""
-        instr = Instr("product", Operand(1, 0), (Operand(0, 0),), 0, 0, False, columns)
-        return self._remembered("product", columns, lambda: self.machine.kernel_ns(Kernel(1, (), (instr,))))
+        return self._remembered("product", columns, lambda: self.machine.kernel_ns(_product(columns)))
+
+    def _product_energy_ns(self, columns: int) -> float:
+        """The energy of one product."""
+        return self._remembered("energy", columns, lambda: self.machine.kernel_energy_ns(_product(columns)))
 
     def _remembered(self, what: str, columns: int, compute: Callable[[], _T]) -> _T:
         if (what, columns) not in self._memory:
             self._memory[what, columns] = compute()
         value: _T = self._memory[what, columns]
         return value
+
+
+def _product(columns: int) -> Kernel:
+    """A kernel of one product."""
+    return Kernel(1, (), (Instr("product", Operand(1, 0), (Operand(0, 0),), 0, 0, False, columns),))

@@ -20,6 +20,7 @@ from raptor_core.ir.module import Module
 from raptor_core.options import Option
 from raptor_core.spatial.boxes import from_array
 from raptor_core.spatial.compute import ComputeOp, Placement
+from raptor_core.spatial.pricing import ENERGY_WEIGHT
 from raptor_core.targets.machine import Machine
 from raptor_schedulers.cuts import Cut
 from raptor_schedulers.selection import CutChoice, all_candidates, crossbar_price
@@ -51,7 +52,7 @@ class PeftScheduler:
             "energy_weight",
             float,
             "how much energy counts against time when work is cut: 0 not at all, 1 as much as the idle chip's",
-            default=0.05,
+            default=ENERGY_WEIGHT,
             minimum=0,
         ),
         Option("cut_sweeps", int, "how often the cuts of neighbouring operations are fitted again", 4, minimum=1),

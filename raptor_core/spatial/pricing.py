@@ -15,12 +15,16 @@ from raptor_core.ir.operation import Types
 from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import ComputeOp
-from raptor_core.spatial.cost import box_cost
+from raptor_core.spatial.cost import box_kernel
 from raptor_core.spatial.plans import ConvPlan
 from raptor_core.targets.machine import Machine
 
 _WEIGHT_STEP = 0.7
 """By how much the intervals along weight axes shrink from one cut tried to the next."""
+
+
+ENERGY_WEIGHT = 0.2
+"""How much energy counts against time where alternatives are compared (see Machine.kernel_energy_ns)."""
 
 
 @attrs.frozen
@@ -156,7 +160,7 @@ class _Cutter:
 def operation_ns(
     op: ComputeOp, types: Types, machine: Machine, constants: Container[str], crossbars: int | None = None
 ) -> float:
-    """Nanoseconds of one lane of the best sample cut, its operands being sent to it.
+    """Nanoseconds of one lane of the best sample cut, its operands being sent to it, and the weighed energy of all.
 
     Operands named in ``constants`` are loaded from the host memory, one lane after the other. An operation that cannot
     do with ``crossbars`` crossbars counts in proportion to what it takes.
@@ -167,7 +171,8 @@ def operation_ns(
 
 
 def _lane_ns(op: ComputeOp, cut: SampleCut, types: Types, machine: Machine, constants: Container[str]) -> float:
-    time = box_cost(op, cut.box, types, machine)
+    kernel = box_kernel(op, cut.box, types, machine)
+    time = machine.kernel_ns(kernel) + ENERGY_WEIGHT * cut.lanes * machine.kernel_energy_ns(kernel)
     for k, operand in enumerate(op.operands):
         if not operand:
             continue

@@ -198,6 +198,9 @@ class PlainMachine:
     def crossbars(self, shapes) -> int:
         return sum(-(-columns // self.crossbar_columns) for _, columns in shapes)
 
+    def kernel_energy_ns(self, kernel: Kernel) -> float:
+        return 0.0
+
     def kernel_ns(self, kernel: Kernel) -> float:
         return self._ns(kernel.body)
 
