@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from raptor_core.diagnostics import RaptorError
 from raptor_core.ir.module import Module
-from raptor_core.options import Option
+from raptor_core.options import Option, resolve_options
 from raptor_core.spatial.boxes import from_array
 from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.pricing import ENERGY_WEIGHT
@@ -59,7 +59,8 @@ class PeftScheduler:
     )
 
     def schedule(self, module: Module, machine: Machine, options: Mapping[str, Any]) -> Module:
-        """Raises RaptorError when the weights do not fit the chip."""
+        """Raises RaptorError when the weights do not fit the chip. Options left out have their defaults."""
+        options = resolve_options(self.options, options, owner="scheduler 'peft'")
         ops = [op for op in module.operations if isinstance(op, ComputeOp)]
         cuts = all_candidates(ops, module.types, machine)
         weight = options["energy_weight"]

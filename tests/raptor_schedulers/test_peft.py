@@ -16,6 +16,7 @@ from raptor_core.ir.module import Module
 from raptor_core.ir.operation import Types
 from raptor_core.ir.types import Layout, TensorType
 from raptor_core.ir.verifier import verify_module
+from raptor_core.options import resolve_options
 from raptor_core.passes.base import PassContext
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import ComputeOp, Constants, Matrix
@@ -26,6 +27,9 @@ from raptor_schedulers.cuts import candidate_cuts
 from raptor_schedulers.peft import PEFT
 from small_network import SHAPE, expected, network
 from spatial_interpreter import execute
+
+
+OPTIONS = resolve_options(PEFT.options, {}, owner="peft")
 
 
 @attrs.frozen(kw_only=True)
@@ -108,7 +112,7 @@ def resident_crossbars(module: Module, chip: object) -> np.ndarray:
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 7), st.integers(0, 9))
 def test_the_schedule_is_legal_and_right(cores: int, seed: int) -> None:
-    module = PEFT.schedule(network(), machine(cores, 4), {})
+    module = PEFT.schedule(network(), machine(cores, 4), OPTIONS)
     verify_module(attrs.evolve(module, stage="schedule"))
     communicated = COMMUNICATE.run(module, PassContext(None, None)).module  # type: ignore[arg-type]
     x = np.random.default_rng(seed).normal(size=SHAPE).astype(np.float32)
@@ -123,7 +127,7 @@ def test_weights_fit_or_the_network_is_refused(widths: list[int], cores: int, cr
     chip = machine(cores, crossbars)
     network_ = products(widths, positions)
     try:
-        module = PEFT.schedule(network_, chip, {})
+        module = PEFT.schedule(network_, chip, OPTIONS)
     except RaptorError as error:
         refusal = error.code
     else:
@@ -144,13 +148,13 @@ def test_weights_fit_or_the_network_is_refused(widths: list[int], cores: int, cr
 
 def test_a_network_that_just_fits_is_placed() -> None:
     # 2 products of 4 x 2 crossbars each: 16 in all, on 4 cores of 4.
-    module = PEFT.schedule(products([64, 32, 64]), machine(4, 4), {})
+    module = PEFT.schedule(products([64, 32, 64]), machine(4, 4), OPTIONS)
     assert resident_crossbars(module, machine(4, 4)).sum() == 16
 
 
 def test_too_large_a_network_says_needed_and_available() -> None:
     with pytest.raises(RaptorError) as caught:
-        PEFT.schedule(products([64, 64, 64]), machine(3, 5), {})
+        PEFT.schedule(products([64, 64, 64]), machine(3, 5), OPTIONS)
     text = caught.value.render()
     assert caught.value.code == "network-too-large"
     assert "32 crossbars are needed, 15 are available (3 cores x 5 crossbars of 16 x 16)" in text
@@ -161,18 +165,18 @@ def test_an_operation_whose_smallest_part_exceeds_a_core_is_named() -> None:
     with pytest.raises(
         RaptorError, match="'p0' alone needs 7, and its smallest part exceeds the 6 crossbars of a core"
     ):
-        PEFT.schedule(products([112, 16]), machine(8, 6), {})
+        PEFT.schedule(products([112, 16]), machine(8, 6), OPTIONS)
 
 
 def test_work_is_spread_over_all_cores() -> None:
-    module = PEFT.schedule(products([16, 16, 16], positions=64), machine(8, 4), {})
+    module = PEFT.schedule(products([16, 16, 16], positions=64), machine(8, 4), OPTIONS)
     for op in module.find(ComputeOp):
         assert sorted(op.placement.cores.tolist()) == list(range(8))
 
 
 def test_lanes_stay_with_their_data() -> None:
     """Two products in a row over the same positions need nothing from another core."""
-    module = PEFT.schedule(products([16, 16, 16], positions=64), machine(8, 4), {})
+    module = PEFT.schedule(products([16, 16, 16], positions=64), machine(8, 4), OPTIONS)
     first, second = module.find(ComputeOp)
     home = {
         tuple(map(tuple, box)): core
@@ -185,7 +189,7 @@ def test_lanes_stay_with_their_data() -> None:
 
 
 def test_scheduling_twice_gives_the_same() -> None:
-    first, second = (PEFT.schedule(products([40, 33, 50]), machine(5, 12), {}) for _ in range(2))
+    first, second = (PEFT.schedule(products([40, 33, 50]), machine(5, 12), OPTIONS) for _ in range(2))
     for a, b in zip(first.find(ComputeOp), second.find(ComputeOp), strict=True):
         assert np.array_equal(a.placement.boxes, b.placement.boxes)
         assert np.array_equal(a.placement.cores, b.placement.cores)
