@@ -19,10 +19,7 @@ CORE_OPTIONS: tuple[Option, ...] = (
     Option("conv_strategy", str, "how convolutions form their products: a strategy's name, or auto", default=AUTO),
     Option("scheduler", str, "what places the work on cores", default="peft"),
     Option("layout_planning", bool, "choice of element orders by cost: row-major wherever it can be", default=True),
-    Option("conv_im2col_max_elements", int, "largest im2col matrix to be materialised", default=1048576, minimum=1),
-    Option("conv_stream_chunk_positions", int, "output positions of one streamed chunk", default=1024, minimum=1),
     Option("pipeline", int, "number of throughput stages; 1 schedules for latency", default=1, minimum=1),
-    Option("synchronization", bool, "wait and sync instructions, to measure what they cost", default=True),
     Option("seed", int, "seed of random choices, for plugins that make any", default=0, minimum=0, maximum=2**63 - 1),
 )
 """Options of every compilation."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import attrs
-import numpy as np
 import numpy.typing as npt
 
 from raptor_core.options import Option

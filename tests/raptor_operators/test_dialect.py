@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from onnx import helper
-from raptor_operators.dialect import DIALECT
 
 import raptor_core.spatial.dialect as spatial
 from raptor_core.frontend import node as frontend
@@ -12,6 +11,7 @@ from raptor_core.ir.equality import values_equal
 from raptor_core.ir.parser import parse_module
 from raptor_core.ir.printer import print_module
 from raptor_core.plugins.contracts import API_VERSION, OperatorLowering
+from raptor_operators.dialect import DIALECT
 from tests.raptor_operators.checking import floats
 from tests.raptor_operators.evaluation import LOWERINGS, lower
 from tests.raptor_operators.graphs import make_model, make_module

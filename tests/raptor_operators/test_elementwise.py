@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from onnx import helper
-from raptor_operators.binary import Binary
 
 from raptor_core.spatial.compute import Pointwise
+from raptor_operators.binary import Binary
 from tests.raptor_operators.checking import check_model, check_node, floats, refusal
 from tests.raptor_operators.graphs import make_model
 

@@ -8,13 +8,13 @@ import math
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from raptor_operators.rearrange import Piece, Rearrange
-from raptor_operators.reshape import Reshape, axis_groups
-from raptor_operators.views import strided_run
 
 from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.kernel import View, packed_strides
+from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.reshape import Reshape, axis_groups
+from raptor_operators.views import strided_run
 
 _FACTORS = st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, max_size=5)
 

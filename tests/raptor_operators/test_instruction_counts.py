@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from raptor_operators.binary import Binary
-from raptor_operators.functions import Clip, LeakyRelu, MultiplyScalar
-from raptor_operators.global_average_pool import GlobalAveragePool
-from raptor_operators.pooling import AveragePool, MaxPool
-from raptor_operators.reshape import Reshape
 
 from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import ComputeOp, Pointwise, lane_kernel
 from raptor_core.spatial.kernel import Kernel, KernelBuilder, Loop, Moves, View
+from raptor_operators.binary import Binary
+from raptor_operators.functions import Clip, LeakyRelu, MultiplyScalar
+from raptor_operators.global_average_pool import GlobalAveragePool
+from raptor_operators.pooling import AveragePool, MaxPool
+from raptor_operators.reshape import Reshape
 from tests.raptor_operators.lane_interpreter import run_kernel
 
 _ROWS = (0, 2, 3, 1)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from raptor_operators.pooling import AveragePool, MaxPool
-from raptor_operators.rearrange import Piece, Rearrange
-from raptor_operators.reshape import Reshape
-from raptor_operators.softmax import Softmax
 
 from raptor_core.ir.equality import values_equal
 from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box, from_array, grid
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
 from raptor_core.spatial.kernel import View
+from raptor_operators.pooling import AveragePool, MaxPool
+from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.reshape import Reshape
+from raptor_operators.softmax import Softmax
 
 _VALUE = {"name": "op", "operands": ("x",), "results": ("y",)}
 _WINDOW = {"window_kernel": (3, 3), "strides": (1, 2), "dilations": (1, 1), "pads_begin": (1, 0), "pads_end": (1, 1)}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
-from raptor_operators.rearrange import Rearrange, affine_segments
 
+from raptor_operators.rearrange import Rearrange, affine_segments
 from tests.raptor_operators.checking import check_model, check_node, floats, refusal
 from tests.raptor_operators.graphs import make_model
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper
-from raptor_operators.global_average_pool import GlobalAveragePool
-from raptor_operators.pooling import AveragePool, MaxPool
 
 from raptor_core.ir.module import Module
 from raptor_core.ir.types import TensorType
+from raptor_operators.global_average_pool import GlobalAveragePool
+from raptor_operators.pooling import AveragePool, MaxPool
 from tests.raptor_operators.checking import check_node, floats, refusal
 from tests.raptor_operators.evaluation import Evaluation, lower
 from tests.raptor_operators.graphs import make_model, make_module

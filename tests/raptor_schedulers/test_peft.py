@@ -28,7 +28,6 @@ from raptor_schedulers.peft import PEFT
 from small_network import SHAPE, expected, network
 from spatial_interpreter import execute
 
-
 OPTIONS = resolve_options(PEFT.options, {}, owner="peft")
 
 

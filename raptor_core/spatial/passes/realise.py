@@ -19,6 +19,7 @@ from raptor_core.ir.operation import Types
 from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.spatial.passes._strategies import AUTO, Choice, Strategies, plan_words, unusable
 from raptor_core.spatial.plans import ConvPlan
+from raptor_core.spatial.product_facts import FACTS_FILE, facts_text
 
 REPORT = "conv_lowering.md"
 REPORT_ROWS = 512
@@ -49,7 +50,8 @@ class RealisePass:
         used = Counter(c.chosen.strategy for c in choices.values() if c.chosen is not None)
         notes = {"convolutions": len(plans), "strategies": dict(sorted(used.items()))}
         report = _report(plans, [choices[id(plan)] for plan in plans], strategies, module.types)
-        return PassResult(rewriter.finish(stage=self.name), notes, {REPORT: report})
+        reports = {REPORT: report, FACTS_FILE: facts_text(plans, module.types)}
+        return PassResult(rewriter.finish(stage=self.name), notes, reports)
 
 
 REALISE = RealisePass()

@@ -31,9 +31,7 @@ class StageInputsPass:
 
     def run(self, module: Module, context: PassContext) -> PassResult:
         """Never refuses."""
-        staged = {
-            value: module.types[value] for value in module.inputs if _times_read(module, value, context.machine)
-        }
+        staged = {value: module.types[value] for value in module.inputs if _times_read(module, value, context.machine)}
         rewriter = Rewriter(module)
         names: dict[str, str] = {}
         for value, type_ in staged.items():

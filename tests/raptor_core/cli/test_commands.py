@@ -158,12 +158,12 @@ def test_options_of_plugins_are_flags(here: Path, site: Path, capsys) -> None:
 
 def test_flags_of_options_that_are_on_by_default(here: Path, capsys) -> None:
     words = ["compile", "m.onnx", "-o", "p", "--json", "--force", *CHIP]
-    flags = ["--no-layout-planning", "--no-synchronization", "--emit-json", "--verify-communication"]
+    flags = ["--no-layout-planning", "--emit-json", "--verify-communication"]
     options = json.loads(output([*words, *flags], capsys))["manifest"]["options"]
-    assert (options["layout_planning"], options["synchronization"], options["emit_json"]) == (False, False, True)
+    assert (options["layout_planning"], options["emit_json"]) == (False, True)
     assert (here / "p" / "core_0.json").is_file()
     options = json.loads(output(words, capsys))["manifest"]["options"]
-    assert (options["layout_planning"], options["synchronization"], options["emit_json"]) == (True, True, False)
+    assert (options["layout_planning"], options["emit_json"]) == (True, False)
 
 
 def test_a_configuration_file_disables(here: Path, site: Path, capsys) -> None:

@@ -127,8 +127,6 @@ NUMBERS = {
     "compile m.onnx -o p": [
         "--core-count",
         "--crossbar-count",
-        "--conv-im2col-max-elements",
-        "--conv-stream-chunk-positions",
         "--pipeline",
         "--seed",
     ],

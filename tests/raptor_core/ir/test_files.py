@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from text_ir import DIALECTS, Anything
 
 from raptor_core.diagnostics import ExitCode, RaptorError
 from raptor_core.ir.equality import modules_equal
 from raptor_core.ir.files import read_module, side_file, write_module
 from raptor_core.ir.module import Module
 from raptor_core.ir.types import TensorType
+from text_ir import DIALECTS, Anything
 
 LARGE = np.random.default_rng(0).standard_normal((50, 3)).astype(np.float32)
 

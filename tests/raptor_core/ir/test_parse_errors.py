@@ -7,11 +7,11 @@ import contextlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from text_ir import DIALECTS, module_from
 
 from raptor_core.diagnostics import ExitCode, PluginError, RaptorError, UsageError
 from raptor_core.ir.operation import Dialect
 from raptor_core.ir.parser import parse_module
+from text_ir import DIALECTS, module_from
 
 HEAD = 'module "t" stage "graph"\ninput %x : f32[2]\n'
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from text_ir import DIALECTS, Anything, Point, module_from, text_of
 
 from raptor_core.diagnostics import InternalError
 from raptor_core.ir.attribute_text import ARRAY_DTYPES
@@ -22,6 +21,7 @@ from raptor_core.ir.parser import parse_module
 from raptor_core.ir.printer import print_module
 from raptor_core.ir.types import ELEMENT_BYTES, Layout, TensorType
 from raptor_core.ir.wrapping import LINE_WIDTH
+from text_ir import DIALECTS, Anything, Point, module_from, text_of
 
 CANONICAL = """\
 module "tiny \\"net\\"" stage "lower"

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from text_ir import Sum, module_from
 
 from raptor_core.diagnostics import ExitCode, InternalError
 from raptor_core.ir.module import Module
@@ -18,6 +17,7 @@ from raptor_core.ir.verifier import verify_module
 from raptor_core.spatial.boxes import Box, grid, to_array
 from raptor_core.spatial.compute import Placement
 from raptor_core.spatial.verifier import overlapping_pair
+from text_ir import Sum, module_from
 
 VALID = """
     module "t" stage "realise"

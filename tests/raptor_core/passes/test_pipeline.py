@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import attrs
 import pytest
-from text_ir import DIALECTS, module_from
 
 from raptor_core.diagnostics import InternalError, PluginError, RaptorError, UsageError
 from raptor_core.ir.equality import modules_equal
@@ -18,6 +17,7 @@ from raptor_core.ir.module import Module
 from raptor_core.passes.base import Pass, PassContext, PassResult
 from raptor_core.passes.instrumentation import IrDumper, timing_table
 from raptor_core.passes.pipeline import Pipeline, PipelineResult
+from text_ir import DIALECTS, module_from
 
 CONTEXT = cast(PassContext, None)
 START = module_from("""

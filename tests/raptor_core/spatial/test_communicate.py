@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_network import SHAPE, expected, network, placements
-from spatial_interpreter import execute
 
 from raptor_core.diagnostics import InternalError
 from raptor_core.ir.module import Module
@@ -17,6 +15,8 @@ from raptor_core.spatial.boxes import grid
 from raptor_core.spatial.communication import Transfer
 from raptor_core.spatial.compute import Placement
 from raptor_core.spatial.passes.communicate import COMMUNICATE
+from small_network import SHAPE, expected, network, placements
+from spatial_interpreter import execute
 
 
 def communicate(module: Module) -> Module:

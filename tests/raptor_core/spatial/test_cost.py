@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import attrs
-from text_ir import Apply, Sum
 
 from raptor_core.ir.operation import Types
 from raptor_core.ir.types import Layout, TensorType
@@ -14,6 +13,7 @@ from raptor_core.spatial.boxes import Box, empty_box
 from raptor_core.spatial.compute import ComputeOp
 from raptor_core.spatial.cost import box_cost, nominal_views
 from raptor_core.spatial.kernel import Instr, Kernel, KernelBuilder, Loop, View
+from text_ir import Apply, Sum
 
 
 @attrs.frozen(kw_only=True)

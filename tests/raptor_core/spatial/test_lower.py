@@ -8,7 +8,6 @@ from typing import Any, ClassVar, cast
 import attrs
 import numpy as np
 import pytest
-from text_ir import Anything, Apply, Sum, module_from, operations_of, text_of
 
 from raptor_core.diagnostics import ExitCode, PluginError, RaptorError
 from raptor_core.frontend.node import OnnxNode
@@ -17,6 +16,7 @@ from raptor_core.ir.types import TensorType
 from raptor_core.passes.base import PassContext
 from raptor_core.spatial.compute import Pointwise
 from raptor_core.spatial.passes.lower import LOWER
+from text_ir import Anything, Apply, Sum, module_from, operations_of, text_of
 
 Lower = Callable[[OnnxNode, Rewriter], None]
 

@@ -7,12 +7,12 @@ from typing import Any, cast
 import attrs
 import numpy as np
 import pytest
-from text_ir import module_from, operations_of
 
 from raptor_core.passes.base import PassContext
 from raptor_core.spatial.boxes import grid
 from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.passes.merge import MERGE
+from text_ir import module_from, operations_of
 
 CONTEXT = cast(PassContext, cast(Any, None))
 HEAD = 'module "t" stage "realise"\ninput %x : f32[2,3]\n'

@@ -8,7 +8,6 @@ from typing import Any, cast
 import attrs
 import numpy as np
 import pytest
-from text_ir import DIALECTS, module_from
 
 from raptor_core.diagnostics import InternalError
 from raptor_core.ir.equality import modules_equal
@@ -19,6 +18,7 @@ from raptor_core.passes.base import PassContext
 from raptor_core.spatial.boxes import grid
 from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.passes.communicate import COMMUNICATE
+from text_ir import DIALECTS, module_from
 
 CONTEXT = cast(PassContext, cast(Any, None))
 

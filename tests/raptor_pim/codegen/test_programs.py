@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from raptor_core.ir.module import Module
+from raptor_core.passes.base import PassContext
+from raptor_core.simulation.contract import SimulationRequest
+from raptor_core.spatial.compute import Placement
+from raptor_core.spatial.passes.communicate import COMMUNICATE
 from raptor_functional.plugin import SIMULATOR
 from raptor_pim.codegen.program import generate_programs
 from raptor_pim.codegen.replay import replay_communication
@@ -18,12 +24,6 @@ from raptor_pim.passes.to_pim import TO_PIM
 from raptor_pim.passes.verify import VERIFY
 from raptor_pim.target import TARGET
 from small_network import SHAPE, expected, network, placements
-
-from raptor_core.ir.module import Module
-from raptor_core.passes.base import PassContext
-from raptor_core.simulation.contract import SimulationRequest
-from raptor_core.spatial.compute import Placement
-from raptor_core.spatial.passes.communicate import COMMUNICATE
 
 CONFIGURATION = TARGET.configure({"core_count": 5, "crossbar_count": 4, "crossbar_size": "16"}, None, None)
 OPTIONS = {"verify_communication": True}

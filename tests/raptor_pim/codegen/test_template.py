@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from raptor_pim.codegen.extents import check_extents
-from raptor_pim.codegen.template import expand_kernel
-from raptor_pim.isa import Opcode
 
 from raptor_core.diagnostics import InternalError
 from raptor_core.spatial.kernel import KernelBuilder, View
+from raptor_pim.codegen.extents import check_extents
+from raptor_pim.codegen.template import expand_kernel
+from raptor_pim.isa import Opcode
 
 
 def test_loops_are_unrolled_in_order() -> None:
