@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def spatial_passes() -> tuple[Pass, ...]:
-    """``lower``, ``plan-layouts``, ``realise``, ``merge``, ``stage-inputs``, ``schedule``, ``communicate``: in order."""
+    """In order: ``lower``, ``plan-layouts``, ``realise``, ``merge``, ``stage-inputs``, ``schedule``, ``communicate``."""
     from raptor_core.spatial.passes.communicate import COMMUNICATE
     from raptor_core.spatial.passes.lower import LOWER
     from raptor_core.spatial.passes.merge import MERGE

@@ -37,8 +37,9 @@ def kernel(function: _Function, *, entry: bool = False) -> _Function:
     """Compiles ``function`` on first use and keeps the machine code on disk.
 
     Only an ``entry`` can be called from Python; for all others the wrappers that this takes, which unpack the whole
-    state, are not compiled. Float arithmetic is strict: NaN and infinity behave as IEEE 754 says, and sums keep their order. Stored machine
-    code is used only while no kernel source has changed; by itself numba would look at the function's own file only.
+    state, are not compiled. Float arithmetic is strict: NaN and infinity behave as IEEE 754 says, and sums keep their
+    order. Stored machine code is used only while no kernel source has changed; by itself numba would look at the
+    function's own file only.
     """
     wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
     dispatcher = numba.njit(cache=True, error_model="numpy", fastmath=False, **wrappers)(function)
