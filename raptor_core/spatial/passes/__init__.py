@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def spatial_passes() -> tuple[Pass, ...]:
-    """In order: ``lower``, ``plan-layouts``, ``realise``, ``merge``, ``stage-inputs``, ``schedule``, ``communicate``."""
+    """From ``lower`` to ``communicate``, in their order."""
     from raptor_core.spatial.passes.communicate import COMMUNICATE
     from raptor_core.spatial.passes.lower import LOWER
     from raptor_core.spatial.passes.merge import MERGE

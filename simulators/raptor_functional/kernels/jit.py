@@ -42,7 +42,7 @@ def kernel(function: _Function, *, entry: bool = False) -> _Function:
     function's own file only.
     """
     wrappers = {"no_cpython_wrapper": not entry, "no_cfunc_wrapper": True}
-    dispatcher = numba.njit(cache=True, error_model="numpy", fastmath=False, **wrappers)(function)
+    dispatcher = cast(Any, numba.njit)(cache=True, error_model="numpy", fastmath=False, **wrappers)(function)
     stored: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(stored, "_source_stamp"):
         stored._source_stamp = (stored._source_stamp, _FINGERPRINT)
