@@ -30,6 +30,8 @@ Times = npt.NDArray[np.float64]
 
 _RETRIES = 12
 _RAISE = 1.5
+_FILLED_NS = 10_000.0
+"""What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
 
 
 class _PackingError(Exception):
@@ -175,7 +177,8 @@ class _Attempt:
             if not fits.any():
                 raise _PackingError(op)
             ends = np.maximum(self.available, ready[lane]) + cut.lane_ns
-            core = int(np.where(fits, ends + optimistic, np.inf).argmin())
+            filled = 1 - self.free / self.machine.crossbars_per_core
+            core = int(np.where(fits, ends + optimistic + _FILLED_NS * filled * bool(crossbars), np.inf).argmin())
             cores[lane], finish[lane] = core, ends[core]
             rounds[lane] = lanes_on[core]
             lanes_on[core] += 1

@@ -7,8 +7,9 @@ from typing import ClassVar
 import attrs
 import numpy as np
 
-from raptor_core.diagnostics import PluginError
+from raptor_core.diagnostics import InternalError, PluginError
 from raptor_core.ir.module import Module
+from raptor_core.ir.verifier import verify_module
 from raptor_core.options import resolve_options
 from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.plugins.contracts import Scheduler
@@ -34,12 +35,16 @@ class SchedulePass:
         placements = []
         for op in result.find(ComputeOp):
             if op.placement is None:
-                raise PluginError(
-                    "scheduler-incomplete",
-                    f"scheduler '{name}' placed no lanes for {op.kind} '{op.name}'",
-                    hint="report this to the scheduler's author",
+                raise _illegal(name, f"{op.kind} '{op.name}'", "it has no lanes")
+            if ((op.placement.cores < 0) | (op.placement.cores >= context.machine.core_count)).any():
+                raise _illegal(
+                    name, f"{op.kind} '{op.name}'", f"the chip has cores 0 to {context.machine.core_count - 1}"
                 )
             placements.append(op.placement)
+        try:
+            verify_module(attrs.evolve(result, stage=self.name))
+        except InternalError as error:
+            raise _illegal(name, error.where or module.name, error.reason or error.message) from error
         cores = np.unique(np.concatenate([p.cores for p in placements])) if placements else np.zeros(0)
         notes = {
             "scheduler": name,
@@ -51,3 +56,13 @@ class SchedulePass:
 
 
 SCHEDULE = SchedulePass()
+
+
+def _illegal(scheduler: str, where: str, reason: str) -> PluginError:
+    return PluginError(
+        "illegal-schedule",
+        f"the scheduler '{scheduler}' broke its contract",
+        where=where,
+        reason=reason,
+        hint="report this to the scheduler's author, with the --dump-ir folder",
+    )
