@@ -1,6 +1,6 @@
 """How fast the performance simulator is, on a program of some million instructions over 168 cores.
 
-    python benchmarks/performance_simulator.py [--instructions 2000000] [--rob-size 1] [--runs 5]
+    python benchmarks/performance_simulator.py [--instructions 2000000] [--rob-size 1] [--runs 5] [--csv FILE]
 
 Cores work on products, vectors and local moves, and exchange data in pairs; addresses are loaded before every
 instruction, as compiled programs do. The first run compiles or loads the kernels and is not counted.
@@ -9,10 +9,13 @@ instruction, as compiled programs do. The first run compiles or loads the kernel
 from __future__ import annotations
 
 import argparse
+import csv
+import platform
 import resource
 import statistics
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -46,6 +49,7 @@ def main() -> int:
     parser.add_argument("--instructions", type=int, default=2_000_000)
     parser.add_argument("--rob-size", type=int, default=1)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="file to add the figures to")
     arguments = parser.parse_args()
     chip = load_chip(ARCH_A.configuration)
     core = attrs.evolve(chip.chip_config.core_config, rob_size=arguments.rob_size)
@@ -71,7 +75,31 @@ def main() -> int:
     middle = statistics.median(seconds)
     print(f"{count} instructions, rob_size {arguments.rob_size}: median {middle:.3f} s")
     print(f"{count / middle / 1e6:.1f} million instructions per second; {more:.0f} bytes per instruction beside them")
+    if arguments.csv is not None:
+        keep(
+            arguments.csv,
+            {
+                "instructions": count,
+                "cores": chip.core_count,
+                "rob_size": arguments.rob_size,
+                "median_seconds": round(middle, 4),
+                "instructions_per_second": round(count / middle),
+                "bytes_per_instruction": round(more),
+                "python": platform.python_version(),
+                "machine": platform.machine(),
+            },
+        )
     return 0
+
+
+def keep(path: Path, figures: dict[str, Any]) -> None:
+    """Add a row to a CSV file."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(figures))
+        if new:
+            writer.writeheader()
+        writer.writerow(figures)
 
 
 if __name__ == "__main__":

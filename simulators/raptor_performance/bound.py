@@ -1,9 +1,12 @@
-"""The least time that a network's products take on a chip, all cores at work, under the performance model.
+"""The least time that a network's products, one position at a time, take on a chip with all cores at work.
 
 Counted are crossbar products and the additions of their partial sums, and nothing else: a product takes one position's
 reduction, cut into pieces of a crossbar's rows; where a reduction is shorter than half the rows, several positions
 share a product (block-diagonal weights). A group of crossbars side by side takes all columns. Where the vector unit's
 dot products would be faster (a reduction of a few elements to one column), they count instead.
+
+Neighbouring positions of a convolution read mostly the same elements. A program whose products compute several of
+them from one window, at the price of more crossbars, needs fewer products than are counted here.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=("timing", "float32"),
     ),
     Option("sim_time_ms", float, "simulated time in throughput mode; default: what the configuration says"),
+    Option("report", str, "file for a report as text, with the fields of the published simulator's"),
 )
 
 

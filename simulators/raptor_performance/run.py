@@ -11,19 +11,47 @@ import attrs
 
 from raptor_core.diagnostics import UsageError
 from raptor_core.simulation.contract import SimulationRequest, SimulationResult
-from raptor_performance.engine import run_programs
+from raptor_performance.engine import Run, run_programs
 from raptor_performance.failures import check_finished
 from raptor_performance.metrics import run_metrics
 from raptor_performance.program import Program, check_program, read_program
+from raptor_performance.text_report import write_report
 from raptor_performance.view import timing_view
 from raptor_pim.artifacts.chip import ChipConfiguration, SimulationMode, load_chip
 from raptor_pim.artifacts.mesh import read_mesh
 
 
+@attrs.frozen(eq=False)
+class Timed:
+    """A program as it was timed, in ``view``, on its chip; ``seconds`` is how long the simulation took."""
+
+    program: Program
+    configuration: ChipConfiguration
+    view: str
+    run: Run
+    seconds: float
+
+    def metrics(self) -> dict[str, Any]:
+        """See raptor_performance.metrics.run_metrics; with the view and the seconds."""
+        figures = run_metrics(self.configuration, self.program, self.run)
+        return {**figures, "view": self.view, "wall_seconds": self.seconds}
+
+
 def simulate(request: SimulationRequest) -> SimulationResult:
     """See raptor_performance.plugin.PerformanceSimulator.simulate."""
-    options = request.options
-    program = read_program(Path(request.artifact))
+    timed = time_program(Path(request.artifact), request.options)
+    metrics = timed.metrics()
+    if request.options.get("report"):
+        write_report(Path(request.options["report"]), timed.program, timed.configuration, metrics)
+    return SimulationResult(metrics=metrics)
+
+
+def time_program(path: Path, options: Mapping[str, Any]) -> Timed:
+    """Times the program at ``path`` under the simulator's options (raptor_performance.plugin.OPTIONS).
+
+    Raises RaptorError for a bad program or configuration, a deadlock or a time-out.
+    """
+    program = read_program(path)
     configuration = chosen_chip(program, options)
     mesh = read_mesh(configuration)
     view = options.get("view") or ("timing" if program.own else "float32")
@@ -35,8 +63,7 @@ def simulate(request: SimulationRequest) -> SimulationResult:
     seconds = time.perf_counter() - begin
     if not run.looping:
         check_finished(run, program.programs, program.where)
-    metrics = run_metrics(configuration, program, run)
-    return SimulationResult(metrics={**metrics, "view": view, "wall_seconds": seconds})
+    return Timed(program, configuration, view, run, seconds)
 
 
 def chosen_chip(program: Program, options: Mapping[str, Any]) -> ChipConfiguration:

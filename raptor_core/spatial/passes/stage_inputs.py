@@ -30,7 +30,9 @@ class StageInputsPass:
     name: ClassVar[str] = "stage-inputs"
 
     def run(self, module: Module, context: PassContext) -> PassResult:
-        """Never refuses."""
+        """Never refuses. Option ``input_staging``: false leaves the module as it is."""
+        if not context.options.get("input_staging", True):
+            return PassResult(attrs.evolve(module, stage=self.name), {"staged": []})
         staged = {value: module.types[value] for value in module.inputs if _times_read(module, value, context.machine)}
         rewriter = Rewriter(module)
         names: dict[str, str] = {}

@@ -47,7 +47,8 @@ def refused(words: list[str], capsys) -> tuple[int, str]:
         (
             "compil m.onnx",
             "error[unknown-command]: unknown command 'compil'\n"
-            "  help     did you mean 'compile'? known: compile, inspect, plugins, run, simulate, targets\n",
+            "  help     did you mean 'compile'? known: compare, compile, export, import-pimcomp, inspect, plugins, "
+            "report, run, simulate, targets\n",
         ),
         (
             "--verson",
