@@ -55,7 +55,7 @@ def measure(network: str, target: str, runs: int, folder: Path) -> dict[str, Any
     compile_command = [RAPTOR, "compile", model, "--target", target, "-o", program, "--force", "--json"]
     simulate_command = [RAPTOR, "simulate", program, "--input", folder / "inputs.npz", "-o", folder / "outputs.npz"]
     compiled = repeat([*map(str, compile_command)], runs)
-    simulated = repeat([*map(str, simulate_command), "--json"], runs)
+    simulated = repeat([*map(str, simulate_command), "--force", "--json"], runs)
     outputs = np.load(folder / "outputs.npz")
     difference = max(float(np.abs(outputs[name] - array).max()) for name, array in reference(model, inputs).items())
     instructions = sum((file.stat().st_size - 12) // 20 for file in program.glob("core_*.pim"))
