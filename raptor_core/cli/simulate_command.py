@@ -50,6 +50,9 @@ def run(words: Sequence[str], plugins: PluginManager, console: Console) -> int:
     if outputs:
         console.table(("output", "shape", "type"), output_rows(result))
     console.facts(figure_names(short_metrics(result.metrics)))
+    for rows in result.tables.values():
+        if rows:
+            console.table([name.upper() for name in rows[0]], [list(row.values()) for row in rows])
     if arguments.output is not None:
         console.facts({"outputs": arguments.output})
     return int(ExitCode.OK)
@@ -98,6 +101,7 @@ def simulation_json(result: SimulationResult, output: str | None) -> dict[str, A
             for name, array in stacked(result.outputs).items()
         ],
         "metrics": result.metrics,
+        "tables": result.tables,
     }
 
 

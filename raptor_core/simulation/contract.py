@@ -35,11 +35,13 @@ class SimulationResult:
 
     ``outputs`` holds one mapping of output name to array per sample (empty for simulators without numbers).
     ``metrics`` are plain JSON values (numbers, strings, lists, dicts) with the unit in the key, for example
-    ``instructions``, ``wall_seconds``, ``latency_ms``.
+    ``instructions``, ``wall_seconds``, ``latency_ms``. ``tables`` are further figures in rows of equal keys, by the
+    table's name, shown whole to people.
     """
 
     outputs: tuple[Sample, ...] = ()
     metrics: Mapping[str, Any] = attrs.field(factory=dict)
+    tables: Mapping[str, Sequence[Mapping[str, Any]]] = attrs.field(factory=dict)
 
 
 @runtime_checkable

@@ -22,6 +22,11 @@ OPTIONS: tuple[Option, ...] = (
         choices=("timing", "float32"),
     ),
     Option("sim_time_ms", float, "simulated time in throughput mode; default: what the configuration says"),
+    Option("layers", bool, "time of every layer of the network, by unit", default=False),
+    Option("trace", str, "file for a Chrome trace (chrome://tracing, Perfetto): what every core did when"),
+    Option("trace_window", str, "BEGIN:END of the trace in microseconds", default="0:"),
+    Option("trace_limit", int, "most instructions in the trace file", default=500_000, minimum=1),
+    Option("plot", str, "file for a picture of cores over time and of the energy (.png or .html)"),
     Option("report", str, "file for a report as text, with the fields of the published simulator's"),
 )
 

@@ -9,16 +9,20 @@ from typing import Any
 
 import attrs
 
-from raptor_core.diagnostics import UsageError
+from raptor_core.diagnostics import RaptorError, UsageError
 from raptor_core.simulation.contract import SimulationRequest, SimulationResult
+from raptor_performance.chrome_trace import parse_window, write_trace
 from raptor_performance.engine import Run, run_programs
 from raptor_performance.failures import check_finished
 from raptor_performance.metrics import run_metrics
 from raptor_performance.program import Program, check_program, read_program
 from raptor_performance.text_report import write_report
+from raptor_performance.traced import layer_table, traced_instructions
 from raptor_performance.view import timing_view
 from raptor_pim.artifacts.chip import ChipConfiguration, SimulationMode, load_chip
 from raptor_pim.artifacts.mesh import read_mesh
+from raptor_pim.artifacts.source_map import read_source_map
+from raptor_pim.artifacts.timing import pass_energy, product_passes
 
 
 @attrs.frozen(eq=False)
@@ -39,11 +43,61 @@ class Timed:
 
 def simulate(request: SimulationRequest) -> SimulationResult:
     """See raptor_performance.plugin.PerformanceSimulator.simulate."""
+    window = parse_window(request.options.get("trace_window") or "0:")
     timed = time_program(Path(request.artifact), request.options)
     metrics = timed.metrics()
+    figures, tables = _seen(timed, Path(request.artifact), request.options, window)
+    metrics.update(figures)
     if request.options.get("report"):
         write_report(Path(request.options["report"]), timed.program, timed.configuration, metrics)
-    return SimulationResult(metrics=metrics)
+    return SimulationResult(metrics=metrics, tables=tables)
+
+
+def _seen(
+    timed: Timed, path: Path, options: Mapping[str, Any], window: tuple[float, float]
+) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Writes trace and picture as asked for; gives figures about them, and the table of layers."""
+    if not timed.run.trace.size:
+        return {}, {}
+    source_map = read_source_map(path, [records.size for records in timed.program.programs])
+    traced = traced_instructions(timed.run.trace, timed.program, source_map)
+    figures: dict[str, Any] = {}
+    tables: dict[str, list[dict[str, Any]]] = {}
+    if options.get("layers"):
+        if source_map is None:
+            raise RaptorError(
+                "no-source-map",
+                "the program does not say which layers its instructions are of",
+                where=str(path),
+                hint="compile the network with this Raptor",
+            )
+        matrix = timed.configuration.chip_config.core_config.matrix_config
+        bits = 8 if timed.view == "timing" else 32
+        tables["layers"] = layer_table(traced, product_passes(matrix, bits) * pass_energy(matrix).total)
+    if options.get("trace"):
+        cut = write_trace(Path(options["trace"]), traced, timed.program, window, options["trace_limit"])
+        figures |= {"trace": options["trace"], "trace_cut_at_limit": cut}
+    if options.get("plot"):
+        from raptor_performance.plot import write_plot
+
+        title = f"{path.name} on {len(timed.program.programs)} cores"
+        write_plot(Path(options["plot"]), traced, len(timed.program.programs), timed.metrics(), title)
+        figures["plot"] = options["plot"]
+    return figures, tables
+
+
+def _trace_rows(program: Program, configuration: ChipConfiguration, options: Mapping[str, Any]) -> int:
+    """How many instructions to trace: all of one run when somebody wants to see them."""
+    if not any(options.get(name) for name in ("layers", "trace", "plot")):
+        return 0
+    if configuration.sim_config.sim_mode == SimulationMode.THROUGHPUT:
+        raise UsageError(
+            "latency-mode-only",
+            "layers, traces and pictures show one run",
+            reason="in throughput mode programs run again and again",
+            hint="use --mode latency",
+        )
+    return program.instruction_count
 
 
 def time_program(path: Path, options: Mapping[str, Any]) -> Timed:
@@ -59,7 +113,8 @@ def time_program(path: Path, options: Mapping[str, Any]) -> Timed:
         program = attrs.evolve(program, programs=tuple(timing_view(records) for records in program.programs))
     check_program(program, configuration)
     begin = time.perf_counter()
-    run = run_programs(configuration, mesh, program.programs, program.groups)
+    rows = _trace_rows(program, configuration, options)
+    run = run_programs(configuration, mesh, program.programs, program.groups, trace_rows=rows)
     seconds = time.perf_counter() - begin
     if not run.looping:
         check_finished(run, program.programs, program.where)

@@ -14,6 +14,7 @@ from raptor_core.diagnostics import InternalError
 from raptor_core.ir.module import Module
 from raptor_pim.artifacts import Artifact, ArtifactConfig, TensorInfo, write_artifact
 from raptor_pim.artifacts.export_chip import chip_files
+from raptor_pim.artifacts.source_map import SOURCE_MAP_FILE
 from raptor_pim.codegen.program import generate_programs
 from raptor_pim.codegen.replay import replay_communication
 from raptor_pim.dialect import Groups, HostMemory
@@ -34,7 +35,8 @@ def emit_artifact(
 
     Raises RaptorError when the folder exists and ``overwrite`` is false, or cannot be written.
     """
-    programs = generate_programs(module, machine.core_count)
+    generated = generate_programs(module, machine.core_count)
+    programs = generated.records
     if options.get("verify_communication"):
         replay_communication(programs)
     (groups,) = module.find(Groups)
@@ -49,6 +51,7 @@ def emit_artifact(
     )
     extra = {f"reports/{name}": text.encode() for name, text in reports.items()}
     extra.update(chip_files(machine.configuration, machine.mesh))
+    extra[SOURCE_MAP_FILE] = generated.source_map.to_bytes()
     write_artifact(
         path,
         artifact,

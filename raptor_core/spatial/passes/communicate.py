@@ -117,31 +117,32 @@ def _storage(value: str, need: Needs | None, producer: Operation | None) -> Stor
 def _value_families(module: Module, value: str, need: Needs, producer: Operation | None) -> Iterator[_Family]:
     """The clears, loads and transfers that bring one value to where it is needed."""
     shape = module.types[value].shape
+    layer = producer.name if producer is not None else value
     held, bounds = storage_boxes(need.boxes, need.cores)
     padding, owners = padding_boxes(bounds, held, shape)
     if owners.size:
         first_use = np.full(int(held.max()) + 1, np.iinfo(np.int64).max)
         np.minimum.at(first_use, need.cores, need.steps)
         unordered = np.zeros(owners.size, dtype=np.int64)
-        clear = Clear(name=value, operands=(value,), cores=owners, boxes=padding, order=unordered)
+        clear = Clear(name=layer, operands=(value,), cores=owners, boxes=padding, order=unordered)
         yield _Family(clear, first_use[owners], _CLEAR)
     if producer is None:
         pieces = host_pieces(need, shape)
         if pieces.steps.size:
             load = Load(
-                name=value, operands=(value,), cores=pieces.destinations, boxes=pieces.boxes, order=pieces.steps
+                name=layer, operands=(value,), cores=pieces.destinations, boxes=pieces.boxes, order=pieces.steps
             )
             yield _Family(load, pieces.steps, _LOAD)
         return
     placement = _placement(producer)
     pieces = remote_pieces(need, placement.boxes, placement.cores, shape)
     if pieces.steps.size:
-        yield _Family(_transfer(value, pieces), pieces.steps, _TRANSFER)
+        yield _Family(_transfer(layer, value, pieces), pieces.steps, _TRANSFER)
 
 
-def _transfer(value: str, pieces: Pieces) -> Transfer:
+def _transfer(layer: str, value: str, pieces: Pieces) -> Transfer:
     return Transfer(
-        name=value,
+        name=layer,
         operands=(value,),
         sources=pieces.sources,
         destinations=pieces.destinations,
@@ -156,7 +157,11 @@ def _stores(module: Module, producers: dict[str, Operation]) -> Iterator[_Family
             raise InternalError("output-without-producer", f"network output '{value}' is not computed on the chip")
         placement = _placement(producers[value])
         store = Store(
-            name=value, operands=(value,), cores=placement.cores, boxes=placement.boxes, order=placement.order
+            name=producers[value].name,
+            operands=(value,),
+            cores=placement.cores,
+            boxes=placement.boxes,
+            order=placement.order,
         )
         yield _Family(store, placement.order, _STORE)
 

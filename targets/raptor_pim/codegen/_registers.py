@@ -18,8 +18,13 @@ REGISTERS = 32
 
 
 @njit(cache=True)
-def _assign(op: Any, values: Any, uses: Any, immediate: Any, generic: Any, load_opcode: int, words: Any) -> int:
-    """Writes 20-byte records as five 32-bit words into ``words`` (unless it is empty); gives their number."""
+def _assign(
+    op: Any, values: Any, uses: Any, immediate: Any, generic: Any, load_opcode: int, words: Any, first: Any
+) -> int:
+    """Writes 20-byte records as five 32-bit words into ``words`` (unless it is empty); gives their number.
+
+    ``first`` [m] gets the index of the first record of every instruction, its register loads included.
+    """
     write = words.shape[0] > 0
     held = np.zeros(REGISTERS, np.int64)
     known = np.zeros(REGISTERS, np.bool_)
@@ -27,6 +32,7 @@ def _assign(op: Any, values: Any, uses: Any, immediate: Any, generic: Any, load_
     register = np.zeros(3, np.int64)
     n = 0
     for i in range(op.size):
+        first[i] = n
         for k in range(3):
             register[k] = 0
             if not uses[op[i], k]:
@@ -61,15 +67,18 @@ def _assign(op: Any, values: Any, uses: Any, immediate: Any, generic: Any, load_
     return n
 
 
-def assign_registers(op: Any, values: Any, uses: Any, immediate: Any, generic: Any, load_opcode: int) -> Words:
-    """Instruction records as [n, 5] int32 words, register loads included.
+def assign_registers(
+    op: Any, values: Any, uses: Any, immediate: Any, generic: Any, load_opcode: int
+) -> tuple[Words, npt.NDArray[np.int64]]:
+    """Instruction records as [n, 5] int32 words, register loads included, and [m] the first record of each instruction.
 
     ``op`` [m] opcode numbers; ``values`` [m, 3] the int32 values of operands rd, rs1, rs2; ``uses`` [256, 3] which
     of them an opcode has; ``immediate`` [m] the r2_or_imm field where rs2 is no register; ``generic`` [m, 3].
     """
     nothing = np.zeros((0, 5), dtype=np.int32)
-    count = _assign(op, values, uses, immediate, generic, load_opcode, nothing)
+    first = np.zeros(op.size, dtype=np.int64)
+    count = _assign(op, values, uses, immediate, generic, load_opcode, nothing, first)
     words = np.zeros((count, 5), dtype=np.int32)
     if count:
-        _assign(op, values, uses, immediate, generic, load_opcode, words)
-    return words
+        _assign(op, values, uses, immediate, generic, load_opcode, words, first)
+    return words, first

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from raptor_core.diagnostics import InternalError
 from raptor_core.ir.module import Module
+from raptor_core.ir.operation import Operation
 from raptor_pim import dialect as pim
+from raptor_pim.artifacts.source_map import Source, SourceMap
 from raptor_pim.codegen._registers import assign_registers
 from raptor_pim.codegen.extents import check_extents
 from raptor_pim.codegen.template import ELEMENT_BYTES, expand_kernel
@@ -42,9 +44,11 @@ class _Stream:
 class _Block:
     """A family of events: on ``cores`` at ``order``, each of ``length`` instructions; ``fill`` writes them.
 
+    ``source`` says what they are for.
     ``fill(stream, starts)`` gets the index of each event's first instruction.
     """
 
+    source: Source
     cores: Indices
     order: Indices
     length: int
@@ -58,40 +62,61 @@ for _info in OPCODES:
 _USES.setflags(write=False)
 
 
-def generate_programs(module: Module, core_count: int) -> tuple[Records, ...]:
-    """The instruction records of every core, an empty array for an idle one.
+@attrs.frozen(eq=False)
+class Programs:
+    """The instruction records of every core, an empty array for an idle one, and what they are for."""
+
+    records: tuple[Records, ...]
+    source_map: SourceMap
+
+
+def generate_programs(module: Module, core_count: int) -> Programs:
+    """The programs of all cores.
 
     ``module`` is of the pim dialect, its memory planned and verified. Every program that has instructions starts by
     setting 32-bit element widths. Raises InternalError when a kernel would leave a buffer.
     """
     blocks = _blocks(module)
-    cores = np.concatenate([block.cores for block in blocks]) if blocks else np.zeros(0, dtype=np.int64)
     sizes = [block.cores.size for block in blocks]
+    cores = _joined([block.cores for block in blocks])
+    order = _joined([block.order for block in blocks])
     lengths = np.repeat([block.length for block in blocks], sizes).astype(np.int64)
-    order = np.concatenate([block.order for block in blocks]) if blocks else np.zeros(0, dtype=np.int64)
     ranking = np.lexsort((np.arange(cores.size), order, cores))
     starts = np.empty(cores.size, dtype=np.int64)
     starts[ranking] = np.cumsum(lengths[ranking]) - lengths[ranking]
-    total = int(lengths.sum())
-    stream = _Stream(
+    stream = _empty_stream(int(lengths.sum()))
+    for block, own in zip(blocks, np.split(starts, np.cumsum(sizes)[:-1]) if blocks else [], strict=True):
+        block.fill(stream, own)
+    sources = tuple(dict.fromkeys(block.source for block in blocks))
+    number = np.repeat([sources.index(block.source) for block in blocks], sizes).astype(np.int64)[ranking]
+    records, ranges = [], []
+    for core in range(core_count):
+        events = slice(*np.searchsorted(cores[ranking], [core, core + 1]).tolist())
+        begin = starts[ranking[events]]
+        size = int(lengths[ranking[events]].sum())
+        first = int(begin[0]) if begin.size else 0
+        program, instruction = _records(stream, slice(first, first + size))
+        records.append(program)
+        ranges.append(merged_ranges(instruction, begin - first, number[events]))
+    return Programs(tuple(records), SourceMap(sources, tuple(ranges)))
+
+
+def _joined(parts: list[Indices]) -> Indices:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _empty_stream(total: int) -> _Stream:
+    return _Stream(
         op=np.zeros(total, dtype=np.uint8),
         values=np.zeros((total, 3), dtype=np.int32),
         immediate=np.zeros(total, dtype=np.int32),
         generic=np.zeros((total, 3), dtype=np.int32),
     )
-    begin = 0
-    for block, size in zip(blocks, sizes, strict=True):
-        block.fill(stream, starts[begin : begin + size])
-        begin += size
-    per_core = np.bincount(cores, weights=lengths, minlength=core_count).astype(np.int64)
-    ends = np.cumsum(per_core)
-    return tuple(
-        _records(stream, slice(end - count, end)) for end, count in zip(ends.tolist(), per_core.tolist(), strict=True)
-    )
 
 
-def _records(stream: _Stream, part: slice) -> Records:
-    words = assign_registers(
+def _records(stream: _Stream, part: slice) -> tuple[Records, Indices]:
+    """The records of one core, and for each of its instructions in ``stream`` the pc of its first record."""
+    words, first = assign_registers(
         stream.op[part],
         stream.values[part],
         _USES,
@@ -100,9 +125,24 @@ def _records(stream: _Stream, part: slice) -> Records:
         int(Opcode.SLDI),
     )
     if not words.shape[0]:
-        return np.zeros(0, dtype=RECORD)
+        return np.zeros(0, dtype=RECORD), first
     widths = np.array([[int(Opcode.SETBW), 0, ELEMENT_BITS, ELEMENT_BITS, 0]], dtype=np.int32)
-    return np.concatenate([widths, words]).astype("<i4").reshape(-1).view(RECORD)
+    return np.concatenate([widths, words]).astype("<i4").reshape(-1).view(RECORD), first + 1
+
+
+def merged_ranges(instruction: Indices, begin: Indices, number: Indices) -> Indices:
+    """[n, 2] rows of first pc and source: where the source changes from one event to the next.
+
+    ``begin`` are the events' first instructions, ``instruction`` the pc of each instruction, ``number`` the events'
+    sources. The first range starts at pc 0.
+    """
+    kept = begin < instruction.size
+    begin, number = begin[kept], number[kept]
+    changes = np.flatnonzero(np.diff(number, prepend=-1))
+    rows = np.stack([instruction[begin[changes]], number[changes]], axis=1).astype(np.int64)
+    if rows.size:
+        rows[0, 0] = 0
+    return rows
 
 
 def _blocks(module: Module) -> list[_Block]:
@@ -116,22 +156,27 @@ def _blocks(module: Module) -> list[_Block]:
             blocks.append(_launch_block(op, buffers, placed))
         elif isinstance(op, pim.Clear):
             address = buffers.addresses[op.buffers] + op.offsets * ELEMENT_BYTES
-            blocks.append(_single(Opcode.LLDI, op.cores, op.order, (address,), 0, op.elements))
+            blocks.append(_single(op, Opcode.LLDI, op.cores, op.order, (address,), 0, op.elements))
         elif isinstance(op, pim.Load):
             address = buffers.addresses[op.buffers] + op.offsets * ELEMENT_BYTES
-            blocks.append(_single(Opcode.LD, op.cores, op.order, (address, op.host), 0, op.elements))
+            blocks.append(_single(op, Opcode.LD, op.cores, op.order, (address, op.host), 0, op.elements))
         elif isinstance(op, pim.Store):
             address = buffers.addresses[op.buffers] + op.offsets * ELEMENT_BYTES
-            blocks.append(_single(Opcode.ST, op.cores, op.order, (op.host, address), 0, op.elements))
+            blocks.append(_single(op, Opcode.ST, op.cores, op.order, (op.host, address), 0, op.elements))
         elif isinstance(op, pim.Transfer):
             source = buffers.addresses[op.source_buffers] + op.source_offsets * ELEMENT_BYTES
             target = buffers.addresses[op.destination_buffers] + op.destination_offsets * ELEMENT_BYTES
-            blocks.append(_single(Opcode.SEND, op.sources, op.order, (source,), op.destinations, op.elements))
-            blocks.append(_single(Opcode.RECV, op.destinations, op.order, (target,), op.sources, op.elements))
+            blocks.append(_single(op, Opcode.SEND, op.sources, op.order, (source,), op.destinations, op.elements))
+            blocks.append(_single(op, Opcode.RECV, op.destinations, op.order, (target,), op.sources, op.elements))
     return blocks
 
 
+def _source(op: Operation) -> Source:
+    return Source(op.name, op.kind.partition(".")[2])
+
+
 def _single(
+    op: Operation,
     code: Opcode,
     cores: Indices,
     order: Indices,
@@ -151,7 +196,7 @@ def _single(
         stream.immediate[starts] = immediate
         stream.generic[starts, 2] = sizes
 
-    return _Block(cores, order, 1, fill)
+    return _Block(_source(op), cores, order, 1, fill)
 
 
 @attrs.frozen(eq=False)
@@ -199,4 +244,4 @@ def _launch_block(op: pim.Launch, buffers: pim.Buffers, placed: _GroupShapes) ->
         if is_product.any():
             stream.generic[rows[:, is_product], 1] = op.groups[:, template.weight[is_product]]
 
-    return _Block(op.cores, op.order, template.op.size, fill)
+    return _Block(_source(op), op.cores, op.order, template.op.size, fill)

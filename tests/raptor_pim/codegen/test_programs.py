@@ -53,7 +53,7 @@ def test_any_placement_runs_right_on_the_machine(tmp_path: Path, found: list[Pla
 @settings(deadline=None, max_examples=15)
 @given(placements())
 def test_programs_are_valid_and_economical(found: list[Placement]) -> None:
-    programs = generate_programs(lowered(found), 5)
+    programs = generate_programs(lowered(found), 5).records
     validate_programs(programs, group_counts=[0] * 5)
     assert replay_communication(programs) == sum(int((p["op"] == Opcode.SEND).sum()) for p in programs)
     for program in programs:
@@ -68,7 +68,7 @@ def test_programs_are_valid_and_economical(found: list[Placement]) -> None:
 @settings(deadline=None, max_examples=5)
 def test_the_same_module_gives_the_same_bytes(data: st.DataObject) -> None:
     found = data.draw(placements())
-    first, second = (generate_programs(lowered(found), 5) for _ in range(2))
+    first, second = (generate_programs(lowered(found), 5).records for _ in range(2))
     assert [p.tobytes() for p in first] == [p.tobytes() for p in second]
 
 
