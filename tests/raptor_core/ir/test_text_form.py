@@ -211,3 +211,11 @@ def test_values_without_text_form_are_refused() -> None:
     assert refusal(np.array([None])) == "an array of element type object has no text form"
     assert refusal(10**1200) == "an integer of more than 1000 digits has no text form"
     assert refusal(nested) == "a value is nested deeper than 64 levels"
+
+
+def test_the_largest_numbers_read_back() -> None:
+    for dtype in (np.float16, np.float32, np.float64):
+        largest = np.array([np.finfo(dtype).max, -np.finfo(dtype).max], dtype=dtype)
+        module = Module(name="m", properties={"test.largest": largest})
+        text, arrays = print_module(module)
+        assert np.array_equal(parse_module(text, arrays, {}).properties["test.largest"], largest)
