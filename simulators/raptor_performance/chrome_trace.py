@@ -14,6 +14,8 @@ from raptor_performance.program import Program
 from raptor_performance.traced import UNITS, Numbers, Traced
 
 _SEND, _RECEIVE = UNITS.index("send"), UNITS.index("receive")
+_STEP_US = 0.001
+"""The least time that viewers tell apart."""
 
 
 def parse_window(text: str) -> tuple[float, float]:
@@ -60,7 +62,7 @@ def _events(traced: Traced, program: Program, chosen: Numbers) -> Iterator[dict[
         yield {"ph": "M", "name": "process_sort_index", "pid": core, "args": {"sort_index": core}}
         for unit in np.unique(units[cores == core]).tolist():
             yield {"ph": "M", "name": "thread_name", "pid": core, "tid": unit, "args": {"name": UNITS[unit]}}
-    flows = _flows(traced, program)
+    flows = _whole(_flows(traced, program), chosen)
     columns = (traced.core, traced.pc, traced.unit, traced.source, traced.start / 1000, traced.duration / 1000)
     for index, *row in zip(chosen.tolist(), *(column[chosen].tolist() for column in columns), strict=True):
         core, pc, unit, source, begin, duration = row
@@ -69,15 +71,19 @@ def _events(traced: Traced, program: Program, chosen: Numbers) -> Iterator[dict[
         yield {"ph": "X", "name": name, "cat": UNITS[unit], **at, "dur": round(duration, 6), "args": {"pc": pc}}
         flow = int(flows[index])
         if flow >= 0:
-            last = {"ts": round(begin + duration, 6)} if unit == _RECEIVE else {}
-            yield {
-                "ph": "f" if unit == _RECEIVE else "s",
-                "id": flow,
-                "name": "message",
-                "cat": "message",
-                **at,
-                **last,
-            }
+            arrow = {"id": flow, "name": "message", "cat": "message", **at}
+            if unit == _RECEIVE:
+                # Inside its slice, just before the end: at the end, or without "bp", it would point at the next slice.
+                inside = round(begin + duration - min(_STEP_US, duration / 2), 6)
+                yield {**arrow, "ph": "f", "bp": "e", "ts": inside}
+            else:
+                yield {**arrow, "ph": "s"}
+
+
+def _whole(flows: Numbers, chosen: Numbers) -> Numbers:
+    """The flows with those taken away of which ``chosen`` holds only one end."""
+    numbers, counts = np.unique(flows[chosen], return_counts=True)
+    return np.where(np.isin(flows, numbers[counts == 2]), flows, -1)
 
 
 def _flows(traced: Traced, program: Program) -> Numbers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from raptor_performance.traced import UNITS, Traced
 
 _COLUMNS = 1400
 _COLORS = ("#2b6cb0", "#38a169", "#d69e2e", "#805ad5", "#e53e3e", "#ed8936", "#718096")
+_IDLE = "#f7fafc"
+_ENERGY_COLORS = ("#234e52", "#319795", "#81e6d9", "#97266d", "#ed64a6", "#fbb6ce", "#4a5568", "#a0aec0", "#744210")
 
 
 def write_plot(path: Path, traced: Traced, cores: int, metrics: Mapping[str, Any], title: str) -> None:
@@ -23,16 +26,9 @@ def write_plot(path: Path, traced: Traced, cores: int, metrics: Mapping[str, Any
 
     Raises UsageError for another file ending, or without matplotlib.
     """
-    if path.suffix not in (".png", ".html"):
-        raise UsageError("bad-option-value", f"bad value '{path}' for --plot", reason="it must end in .png or .html")
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise UsageError(
-            "missing-package",
-            "pictures need matplotlib, which is not installed",
-            hint="pip install 'raptor-pim[demo]'",
-        ) from error
+    check_plot(path)
+    import matplotlib
+
     matplotlib.use("Agg")
     image = _image(traced, cores, metrics, title)
     if path.suffix == ".html":
@@ -45,6 +41,18 @@ def write_plot(path: Path, traced: Traced, cores: int, metrics: Mapping[str, Any
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_plot(path: Path) -> None:
+    """Raises UsageError for a file ending other than .png and .html, or without matplotlib."""
+    if path.suffix not in (".png", ".html"):
+        raise UsageError("bad-option-value", f"bad value '{path}' for --plot", reason="it must end in .png or .html")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UsageError(
+            "missing-package",
+            "pictures need matplotlib, which is not installed",
+            hint="pip install 'raptor-pim[demo]'",
+        )
 
 
 def _escaped(text: str) -> str:
@@ -76,14 +84,15 @@ def _image(traced: Traced, cores: int, metrics: Mapping[str, Any], title: str) -
     end_ns = float(traced.end.max(initial=1.0))
     figure, (upper, lower) = pyplot.subplots(2, 1, figsize=(12, 8), height_ratios=(5, 1), layout="constrained")
     units = occupancy(traced, cores, end_ns)
-    colors = ListedColormap(["#f7fafc", *_COLORS])
+    colors = ListedColormap([_IDLE, *_COLORS])
     extent = (0, end_ns / 1000, cores - 0.5, -0.5)
     upper.imshow(units, aspect="auto", cmap=colors, vmin=-1.5, vmax=6.5, extent=extent, interpolation="nearest")
     upper.set_xlabel("time (microseconds)")
     upper.set_ylabel("core")
     upper.set_title(title)
-    names = [unit if unit not in ("send", "receive") else f"{unit} (waiting included)" for unit in UNITS]
+    names = [f"{unit} (waiting included)" if unit in ("host", "send", "receive") else unit for unit in UNITS]
     patches = [Patch(color=color, label=name) for color, name in zip(_COLORS, names, strict=True)]
+    patches.append(Patch(facecolor=_IDLE, edgecolor="#a0aec0", label="nothing"))
     upper.legend(handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.09), ncol=len(patches), fontsize=8)
     _energy_bar(lower, metrics["energy"])
     buffer = io.BytesIO()
@@ -100,7 +109,7 @@ def _energy_bar(axis: Any, energy: Mapping[str, Any]) -> None:
     for number, (value, name) in enumerate(shown):
         width = value / 1e6
         label = f"{name.replace('_', ' ')}: {width:.4g} uJ ({value / energy['total_pj']:.0%})"
-        axis.barh(0, width, left=left, color=_COLORS[number % len(_COLORS)], label=label)
+        axis.barh(0, width, left=left, color=_ENERGY_COLORS[number % len(_ENERGY_COLORS)], label=label)
         left += width
     axis.set_yticks([])
     axis.set_xlabel("energy (microjoules)")

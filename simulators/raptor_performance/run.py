@@ -44,6 +44,7 @@ class Timed:
 def simulate(request: SimulationRequest) -> SimulationResult:
     """See raptor_performance.plugin.PerformanceSimulator.simulate."""
     window = parse_window(request.options.get("trace_window") or "0:")
+    _check_files(request.options)
     timed = time_program(Path(request.artifact), request.options)
     metrics = timed.metrics()
     figures, tables = _seen(timed, Path(request.artifact), request.options, window)
@@ -51,6 +52,24 @@ def simulate(request: SimulationRequest) -> SimulationResult:
     if request.options.get("report"):
         write_report(Path(request.options["report"]), timed.program, timed.configuration, metrics)
     return SimulationResult(metrics=metrics, tables=tables)
+
+
+def _check_files(options: Mapping[str, Any]) -> None:
+    """Raises UsageError, before anything is simulated, for files that cannot be written."""
+    for name in ("trace", "plot"):
+        if not options.get(name):
+            continue
+        path = Path(options[name])
+        if not path.parent.is_dir() or path.is_dir():
+            raise UsageError(
+                "bad-option-value",
+                f"bad value '{path}' for --{name}",
+                reason="it is a folder" if path.is_dir() else f"there is no folder '{path.parent}'",
+            )
+    if options.get("plot"):
+        from raptor_performance.plot import check_plot
+
+        check_plot(Path(options["plot"]))
 
 
 def _seen(

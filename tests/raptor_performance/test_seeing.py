@@ -67,6 +67,14 @@ def test_a_trace_holds_every_instruction_and_joins_messages(program: Path, tmp_p
     assert len(starts) == len(ends) == histogram["send"] == histogram["recv"]
     assert starts.keys() == ends.keys()
     assert all(starts[k]["pid"] != ends[k]["pid"] and starts[k]["ts"] <= ends[k]["ts"] for k in starts)
+    ticks = {(event["pid"], event["tid"], event["ts"]): event["dur"] for event in slices}
+    assert all((start["pid"], start["tid"], start["ts"]) in ticks for start in starts.values())
+    receives = [event for event in slices if event["cat"] == "receive"]
+    spans = {(event["pid"], round(event["ts"] + event["dur"], 6)): event["ts"] for event in receives}
+    for end in ends.values():
+        assert end["bp"] == "e"
+        begins = spans[end["pid"], round(end["ts"] + 0.001, 6)]
+        assert begins <= end["ts"]
     assert {event["args"]["name"] for event in events if event["name"] == "process_name"} >= {"core 0", "core 11"}
 
 
@@ -74,9 +82,21 @@ def test_a_trace_is_bounded_by_window_and_limit(program: Path, tmp_path: Path) -
     file = tmp_path / "trace.json"
     metrics = time_it(program, trace=str(file), trace_window="2:60", trace_limit=20).metrics
     assert metrics["trace_cut_at_limit"] is True
-    slices = [event for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
+    events = json.loads(file.read_text())["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
     assert len(slices) == 20
+    flows = {phase: {event["id"] for event in events if event["ph"] == phase} for phase in "sf"}
+    assert flows["s"] == flows["f"]
     assert all(event["ts"] < 60 and event["ts"] + event["dur"] > 2 for event in slices)
+
+
+@pytest.mark.parametrize("option", ["trace", "plot"])
+def test_files_that_cannot_be_written(program: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "folder.png").mkdir()
+    for file, reason in (("none/x.png", "no folder"), ("folder.png", "is a folder")):
+        with pytest.raises(UsageError, match=f"--{option}") as caught:
+            time_it(program, **{option: str(tmp_path / file)})
+        assert reason in str(caught.value.reason)
 
 
 @pytest.mark.parametrize("window", ["5", "20:10", "a:b", "-1:5", ":0", "nan:"])
@@ -121,6 +141,11 @@ def test_source_maps_cover_their_programs(program: Path) -> None:
         '{"schema":2}',
         '{"schema":1,"sources":[["a"]],"cores":[]}',
         '{"schema":1,"sources":[],"cores":[[0,0]]}',
+        '{"schema":true,"sources":[["a","b"]],"cores":[[0,0]]}',
+        '{"schema":1,"sources":[["a","b"]],"cores":[[0.7,0.2]]}',
+        '{"schema":1,"sources":[["a","b"]],"cores":[["0","0"]]}',
+        '{"schema":1,"sources":[["a","b"]],"cores":[[false,0]]}',
+        '{"schema":1,"sources":[[1,{}]],"cores":[[0,0]]}',
     ],
 )
 def test_damaged_source_maps(tmp_path: Path, content: str) -> None:

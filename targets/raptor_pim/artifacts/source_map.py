@@ -74,13 +74,17 @@ def read_source_map(folder: Path, instructions: list[int]) -> SourceMap | None:
 
 
 def _checked(content: Any, instructions: list[int]) -> SourceMap:
-    if content["schema"] != _SCHEMA:
+    if type(content["schema"]) is not int or content["schema"] != _SCHEMA:
         raise ValueError(f"schema {content['schema']!r} is not {_SCHEMA}")
-    sources = tuple(Source(str(layer), str(kind)) for layer, kind in content["sources"])
+    if not all(isinstance(text, str) for source in content["sources"] for text in source):
+        raise ValueError("a source is not two texts")
+    sources = tuple(Source(layer, kind) for layer, kind in content["sources"])
     if len(content["cores"]) != len(instructions):
         raise ValueError(f"{len(content['cores'])} cores, the program has {len(instructions)}")
     ranges = []
     for core, (flat, count) in enumerate(zip(content["cores"], instructions, strict=True)):
+        if not isinstance(flat, list) or not all(type(value) is int for value in flat):
+            raise ValueError(f"the ranges of core {core} are not whole numbers")
         rows = np.array(flat, dtype=np.int64).reshape(-1, 2)
         pcs, numbers = rows[:, 0], rows[:, 1]
         whole = rows.size == 0 if count == 0 else rows.size > 0 and pcs[0] == 0 and pcs[-1] < count
