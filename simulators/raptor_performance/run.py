@@ -79,7 +79,13 @@ def _seen(
     if not timed.run.trace.size:
         return {}, {}
     source_map = read_source_map(path, [records.size for records in timed.program.programs])
-    traced = traced_instructions(timed.run.trace, timed.program, source_map)
+    traced = traced_instructions(
+        timed.run.trace,
+        timed.program,
+        source_map,
+        read_mesh(timed.configuration),
+        timed.configuration.chip_config.network_config.bus_width,
+    )
     figures: dict[str, Any] = {}
     tables: dict[str, list[dict[str, Any]]] = {}
     if options.get("layers"):

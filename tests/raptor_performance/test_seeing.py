@@ -46,6 +46,7 @@ def test_layers_add_up_to_the_cores(program: Path) -> None:
     dynamic = result.metrics["energy"]["dynamic_pj"]
     products = (dynamic["crossbar"] + dynamic["adc"] + dynamic["crossbar_periphery"]) / 1e6
     assert sum(row["products_uj"] for row in rows) == pytest.approx(products, rel=1e-3)
+    assert sum(row["network_uj"] for row in rows) == pytest.approx(dynamic["network"] / 1e6, rel=1e-3)
 
 
 def test_seeing_does_not_change_the_figures(program: Path) -> None:
