@@ -47,3 +47,14 @@ def test_random_networks_on_random_chips(model: onnx.ModelProto, options: dict[s
         # Small chips are too small for some networks; nothing else may be refused.
         if error.code not in ("network-too-large", "network-does-not-pack", "no-conv-strategy"):
             raise
+
+
+def test_a_chip_that_just_holds_the_weights_is_enough() -> None:
+    """Fast strategies hold more weights than need be; on a small chip the sparing ones are taken."""
+    digits = onnx.load(Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_cnn.onnx")
+    options = {"core_count": 1, "crossbar_count": 5, "crossbar_size": "128"}
+    inputs = {"image": np.random.default_rng(0).random((1, 1, 8, 8), dtype=np.float32)}
+    with tempfile.TemporaryDirectory() as folder:
+        raptor_core.compile(digits, target="pim", output=Path(folder) / "p", options=options)
+        (outputs,) = raptor_core.simulate(Path(folder) / "p", inputs).outputs
+    np.testing.assert_allclose(outputs["logits"], reference(digits, inputs)["logits"], atol=1e-3)

@@ -2,21 +2,24 @@
 
 Option ``conv_strategy`` names a strategy, or is ``auto``. With ``auto``, every installed strategy that applies to a
 plan is tried, and the one whose operations cost least is taken; among equals the first by name. A named strategy is
-taken wherever it applies, and ``auto`` decides about the rest; a name that applies nowhere is an error.
+taken wherever it applies, and ``auto`` decides about the rest; a name that applies nowhere is an error. Where the
+choices of ``auto`` need more crossbars than the chip has, every plan takes the strategy that needs the fewest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import attrs
 
 from raptor_core.diagnostics import RaptorError
 from raptor_core.ir.module import Module, Rewriter
-from raptor_core.ir.operation import Types
+from raptor_core.ir.operation import Operation, Types
 from raptor_core.passes.base import PassContext, PassResult
+from raptor_core.spatial.boxes import Box
+from raptor_core.spatial.compute import ComputeOp
 from raptor_core.spatial.passes._strategies import AUTO, Choice, Strategies, plan_words, unusable
 from raptor_core.spatial.plans import ConvPlan
 from raptor_core.spatial.product_facts import FACTS_FILE, facts_text
@@ -40,13 +43,11 @@ class RealisePass:
         strategies = Strategies.of(context)
         choices = {id(plan): strategies.choose(plan, module, module.types) for plan in plans}
         _check(plans, [choices[id(plan)] for plan in plans], strategies, module.types)
-        rewriter = Rewriter(module)
-        for op in module.operations:
-            chosen = choices[id(op)].chosen if isinstance(op, ConvPlan) else None
-            if isinstance(op, ConvPlan) and chosen is not None:
-                strategies.realise(op, chosen.strategy, rewriter)
-            else:
-                rewriter.append(op)
+        rewriter = _realised(module, choices, strategies)
+        if strategies.requested == AUTO and _crossbars(rewriter.operations, rewriter.types, context) > _all(context):
+            # Speed is bought with crossbars: where they do not suffice, every plan takes the strategy with the fewest.
+            choices = {id(plan): _sparing(choices[id(plan)], plan, module, strategies, context) for plan in plans}
+            rewriter = _realised(module, choices, strategies)
         used = Counter(c.chosen.strategy for c in choices.values() if c.chosen is not None)
         notes = {"convolutions": len(plans), "strategies": dict(sorted(used.items()))}
         report = _report(plans, [choices[id(plan)] for plan in plans], strategies, module.types)
@@ -55,6 +56,45 @@ class RealisePass:
 
 
 REALISE = RealisePass()
+
+
+def _realised(module: Module, choices: Mapping[int, Choice], strategies: Strategies) -> Rewriter:
+    """The module's operations with every plan realised as chosen."""
+    rewriter = Rewriter(module)
+    for op in module.operations:
+        chosen = choices[id(op)].chosen if isinstance(op, ConvPlan) else None
+        if isinstance(op, ConvPlan) and chosen is not None:
+            strategies.realise(op, chosen.strategy, rewriter)
+        else:
+            rewriter.append(op)
+    return rewriter
+
+
+def _all(context: PassContext) -> int:
+    """The chip's crossbars."""
+    return context.machine.core_count * context.machine.crossbars_per_core
+
+
+def _crossbars(operations: Iterable[Operation], types: Types, context: PassContext) -> int:
+    """Crossbars of the operations' weights, nothing held twice."""
+    machine = context.machine
+    return sum(
+        machine.crossbars(op.weight_shapes(Box.whole(types[op.results[0]].shape), types, machine.crossbar_rows))
+        for op in operations
+        if isinstance(op, ComputeOp)
+    )
+
+
+def _sparing(choice: Choice, plan: ConvPlan, module: Module, strategies: Strategies, context: PassContext) -> Choice:
+    """The choice with the candidate that needs the fewest crossbars; of equals the cheapest."""
+    needs: list[tuple[int, float, str]] = []
+    for candidate in choice.candidates:
+        if candidate.cost_ns is not None:
+            trial = Rewriter(module)
+            ops = strategies.realise(plan, candidate.strategy, trial)
+            needs.append((_crossbars(ops, trial.types, context), candidate.cost_ns, candidate.strategy))
+    least = min(needs)[2]
+    return attrs.evolve(choice, chosen=next(c for c in choice.candidates if c.strategy == least))
 
 
 def _check(plans: Sequence[ConvPlan], choices: Sequence[Choice], strategies: Strategies, types: Types) -> None:
