@@ -83,7 +83,7 @@ def run_programs(
     """
     simulation = configuration.sim_config
     looping = simulation.sim_mode == SimulationMode.THROUGHPUT
-    end = picoseconds((simulation.sim_time if looping else simulation.latency_timeout_ms) * 1e6)
+    end = max(picoseconds((simulation.sim_time if looping else simulation.latency_timeout_ms) * 1e6), 1)
     timing = kernel_timing(configuration, end)
     cores = len(programs)
     serial = timing.rob_size == 1 and not in_step

@@ -22,7 +22,7 @@ from raptor_performance.view import timing_view
 from raptor_pim.artifacts.chip import ChipConfiguration, SimulationMode, load_chip
 from raptor_pim.artifacts.mesh import read_mesh
 from raptor_pim.artifacts.source_map import read_source_map
-from raptor_pim.artifacts.timing import pass_energy, product_passes
+from raptor_pim.artifacts.timing import LONGEST_NS, pass_energy, product_passes
 
 
 @attrs.frozen(eq=False)
@@ -165,11 +165,11 @@ def chosen_chip(program: Program, options: Mapping[str, Any]) -> ChipConfigurati
     if options.get("mode"):
         configuration = configuration.with_mode(SimulationMode[options["mode"].upper()])
     if options.get("sim_time_ms") is not None:
-        if not options["sim_time_ms"] > 0:
+        if not 0 < options["sim_time_ms"] <= LONGEST_NS / 1e6:
             raise UsageError(
                 "bad-option-value",
                 f"bad value {options['sim_time_ms']!r} for --sim-time-ms",
-                reason="it must be positive",
+                reason=f"it must be positive, and at most {LONGEST_NS / 1e6:g}",
             )
         simulation = attrs.evolve(configuration.sim_config, sim_time=options["sim_time_ms"])
         configuration = attrs.evolve(configuration, sim_config=simulation)

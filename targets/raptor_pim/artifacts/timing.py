@@ -10,15 +10,33 @@ import math
 
 import attrs
 
+from raptor_core.diagnostics import RaptorError
 from raptor_pim.artifacts.chip import ChipConfiguration, CoreConfig, MatrixConfig, MemoryConfig
 
 PRODUCT_INPUT_FACTOR = 8
 """A product reads this many times the bytes of its input."""
 
+LONGEST_NS = 1e15
+"""The longest time that is counted: in picoseconds, sums of a few still fit 64 bits."""
+
+MOST_CYCLES = 2**31 - 1
+"""The most cycles that one read of a crossbar takes."""
+
 
 def picoseconds(ns: float) -> int:
-    """The nearest whole picosecond, halves up."""
+    """The nearest whole picosecond, halves up. Raises RaptorError for a time beyond LONGEST_NS."""
+    if not ns <= LONGEST_NS:
+        raise _too_long("a period or time limit", f"it is {ns:g} ns, and times are counted up to {LONGEST_NS:g} ns")
     return math.floor(ns * 1000 + 0.5)
+
+
+def _too_long(what: str, reason: str) -> RaptorError:
+    return RaptorError(
+        "time-too-long",
+        f"{what} of the chip configuration is too long",
+        reason=reason,
+        hint="correct the value in the chip configuration",
+    )
 
 
 @attrs.frozen
@@ -56,7 +74,10 @@ class ProductStages:
 
 
 def product_stages(matrix: MatrixConfig) -> ProductStages:
-    """The stages of one pass."""
+    """The stages of one pass. Raises RaptorError when a read takes more than MOST_CYCLES."""
+    if not matrix.xbar_latency / matrix.period <= MOST_CYCLES:
+        cycles = f"{matrix.xbar_latency / matrix.period:g} cycles, and at most {MOST_CYCLES} are counted"
+        raise _too_long("xbar_latency", f"a read of a crossbar takes {cycles}")
     conversions = matrix.xbar_size[1] // matrix.adc_count
     after = matrix.shift_adder_latency_cycle + matrix.output_buffer_latency_cycle
     read = math.ceil(matrix.xbar_latency / matrix.period)
