@@ -29,16 +29,20 @@ from raptor_pim.artifacts.timing import (
     product_stages,
     static_chip_mw,
 )
+from raptor_pim.isa.opcodes import REGISTER_COUNT
 
 ELEMENT_BYTES = 1
 """Bytes of an element in the 8-bit view."""
 _ELEMENT_BITS = 8
 _PRODUCT_WEIGHT_BITS = 8
-_RETIRE_CYCLES = 2
+RETIRE_CYCLES = 2
+"""Cycles from the end of an instruction to the start of the next."""
 _PRODUCT_CYCLES = 3
 _MOVE_LOADS = 2
 
 _TWO_SOURCES = frozenset({"add", "sub", "mul", "max", "dot"})
+_NUMBER = -1
+_NUMBER_IN_REGISTER = frozenset({"gather", "mean", "clamp_max", "clamp_min"})
 _VECTOR = _TWO_SOURCES | {"gather", "mean", "relu", "tanh", "sigmoid", "softmax", "clamp_max", "clamp_min"}
 
 
@@ -103,6 +107,12 @@ class PimMachine:
                 total += -(-item.columns // self.crossbar_columns)
         return total
 
+    def clear_ns(self, elements: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Times of setting areas of so many elements to zero, the load of the address included."""
+        accesses = -(-elements * ELEMENT_BYTES // self._local.width)
+        cycles = np.ceil(accesses * self._local.write_ns / self._period) + (RETIRE_CYCLES + 1)
+        return np.asarray(cycles * self._period, dtype=np.float64)
+
     def instruction_ns(self, op: str, count: int = 0, columns: int = 0) -> float:
         """Time of one kernel instruction, register loads excluded.
 
@@ -116,18 +126,36 @@ class PimMachine:
         return cost
 
     def _body_ns(self, body: tuple[Any, ...]) -> float:
+        time, loads = self._work(body, 0)
+        return time + sum(loads.values()) * self._period
+
+    def _work(self, body: tuple[Any, ...], depth: int) -> tuple[float, dict[Operand, int]]:
+        """Time of a body's instructions, and how often each of its operands has to be loaded into a register.
+
+        An operand that stays the same from one turn of a loop to the next keeps its register, unless the loop has more
+        operands than there are registers.
+        """
         total = 0.0
-        loads: set[Operand] = set()
+        loads: dict[Operand, int] = {}
         for item in body:
             if type(item) is Instr:
                 total += self.instruction_ns(item.op, item.count, item.columns)
-                loads.add(item.dst)
-                loads.update(item.sources)
+                for operand in (item.dst, *item.sources):
+                    loads.setdefault(operand, 1)
+                if item.op in _NUMBER_IN_REGISTER:
+                    loads.setdefault(Operand(_NUMBER, int(item.immediate)), 1)
             elif type(item) is Loop:
-                total += item.extent * self._body_ns(item.body)
+                time, inner = self._work(item.body, depth + 1)
+                total += item.extent * time
+                crowded = len(inner) > REGISTER_COUNT
+                for operand, count in inner.items():
+                    if crowded or any(operand.strides[depth : depth + 1]):
+                        loads[operand] = loads.get(operand, 0) + count * item.extent
+                    else:
+                        loads[operand] = max(loads.get(operand, 0), count)
             else:
                 total += self._moves_ns(item)
-        return total + len(loads) * self._period
+        return total, loads
 
     def _moves_ns(self, moves: Moves) -> float:
         count = moves.count
@@ -138,7 +166,7 @@ class PimMachine:
         accesses = -(-count * ELEMENT_BYTES // memory.width)
         time = accesses * (memory.read_ns + memory.write_ns)
         time += np.where(plain, 0, -(-count // self._vector_width) * self._vector_step_ns)
-        cycles = np.ceil(time / self._period) + (_RETIRE_CYCLES + _MOVE_LOADS)
+        cycles = np.ceil(time / self._period) + (RETIRE_CYCLES + _MOVE_LOADS)
         return float(cycles.sum()) * self._period
 
     def _instruction_ns(self, op: str, count: int, columns: int) -> float:
@@ -147,14 +175,14 @@ class PimMachine:
         if op == "product":
             return self._product_ns(columns)
         if op == "copy":
-            return self._whole(accesses * (memory.read_ns + memory.write_ns), _RETIRE_CYCLES)
+            return self._whole(accesses * (memory.read_ns + memory.write_ns), RETIRE_CYCLES)
         if op == "fill":
-            return self._whole(accesses * memory.write_ns, _RETIRE_CYCLES)
+            return self._whole(accesses * memory.write_ns, RETIRE_CYCLES)
         if op in _VECTOR:
             reads = 2 if op in _TWO_SOURCES else 1
             steps = -(-count // self._vector_width)
             time = accesses * (reads * memory.read_ns + memory.write_ns) + steps * self._vector_step_ns
-            return self._whole(time, _RETIRE_CYCLES)
+            return self._whole(time, RETIRE_CYCLES)
         raise ValueError(f"unknown kernel instruction {op!r}")
 
     def _product_ns(self, columns: int) -> float:
@@ -185,7 +213,7 @@ class PimMachine:
         accesses = math.ceil(size / memory.width)
         flits = math.ceil(size / self.configuration.chip_config.network_config.bus_width)
         each = accesses * (memory.read_ns + memory.write_ns) + (flits + 1) * self._mean_latency_ns
-        return runs * (each + _RETIRE_CYCLES * self._period)
+        return runs * (each + RETIRE_CYCLES * self._period)
 
     def distance_ns(self) -> npt.NDArray[np.float64]:
         """[core, core]: additional time of one message of one flit between two cores over the mean.

@@ -24,6 +24,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("core_count", int, "number of cores of the chip", minimum=1, maximum=CORE_LIMIT),
     Option("crossbar_count", int, "number of crossbars of one core", minimum=1, maximum=_LIMIT),
     Option("crossbar_size", str, "rows and columns of a crossbar: 128, or 128x256"),
+    Option("event_ordering", bool, "order of messages and work by list scheduling on the chip's costs", default=True),
     Option("emit_json", bool, "also write every program as JSON (core_N.json)", default=False),
     Option(
         "verify_communication", bool, "replay all sends and receives of the emitted programs once more", default=False

@@ -32,13 +32,14 @@ class PimTarget:
         return pim_options.configure(options, profile, profile_file)
 
     def pipeline(self, configuration: TargetConfiguration) -> Sequence[Pass]:
-        """The core's spatial passes, then conversion to the pim dialect, memory planning and verification."""
+        """The core's spatial passes, then conversion to the pim dialect, order, memory planning and verification."""
         from raptor_core.spatial.passes import spatial_passes
+        from raptor_pim.passes.order_events import ORDER_EVENTS
         from raptor_pim.passes.plan_memory import PLAN_MEMORY
         from raptor_pim.passes.to_pim import TO_PIM
         from raptor_pim.passes.verify import VERIFY
 
-        return (*spatial_passes(), TO_PIM, PLAN_MEMORY, VERIFY)
+        return (*spatial_passes(), TO_PIM, ORDER_EVENTS, PLAN_MEMORY, VERIFY)
 
     def emit(
         self,

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-Words = npt.NDArray[np.int32]
+from raptor_pim.isa.opcodes import REGISTER_COUNT
 
-REGISTERS = 32
+Words = npt.NDArray[np.int32]
 
 
 @njit(cache=True)
@@ -26,9 +26,9 @@ def _assign(
     ``first`` [m] gets the index of the first record of every instruction, its register loads included.
     """
     write = words.shape[0] > 0
-    held = np.zeros(REGISTERS, np.int64)
-    known = np.zeros(REGISTERS, np.bool_)
-    stamp = np.full(REGISTERS, -1, np.int64)
+    held = np.zeros(REGISTER_COUNT, np.int64)
+    known = np.zeros(REGISTER_COUNT, np.bool_)
+    stamp = np.full(REGISTER_COUNT, -1, np.int64)
     register = np.zeros(3, np.int64)
     n = 0
     for i in range(op.size):
@@ -40,7 +40,7 @@ def _assign(
             value = values[i, k]
             found = -1
             oldest = 0
-            for r in range(REGISTERS):
+            for r in range(REGISTER_COUNT):
                 if known[r] and held[r] == value:
                     found = r
                     break

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from raptor_core.ir.module import Module
-from raptor_core.ir.operation import Operation
 from raptor_core.ir.types import TensorType
 from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.spatial import communication as spatial
@@ -18,6 +17,7 @@ from raptor_core.spatial.boxes import Box, BoxArray, from_array
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
 from raptor_core.spatial.kernel import Kernel, View, packed_strides
 from raptor_pim import dialect as pim
+from raptor_pim.ordering.events import Family, with_lifetimes
 from raptor_pim.passes.groups import GroupTable
 from raptor_pim.passes.host_memory import host_memory_map
 from raptor_pim.passes.runs import Runs, box_runs
@@ -61,41 +61,23 @@ class _BufferTable:
         self.count += len(cores)
         return first
 
-    def finish(self, events: list[Operation]) -> pim.Buffers:
+    def finish(self, events: list[Family]) -> pim.Buffers:
         """The table with the lifetimes that ``events`` give the buffers."""
-        first = np.full(self.count, np.iinfo(np.int64).max)
-        last = np.full(self.count, -1)
-        for buffers, order in (use for event in events for use in _uses(event)):
-            np.minimum.at(first, buffers, order)
-            np.maximum.at(last, buffers, order)
-        unused = last < 0
-        first[unused] = 0
-        last[unused] = 0
-        return pim.Buffers(
+        nobody = np.zeros(self.count, dtype=np.int64)
+        table = pim.Buffers(
             name="buffers",
             cores=_join(self.cores),
             elements=_join(self.elements),
-            first=first,
-            last=last,
+            first=nobody,
+            last=nobody,
             owner=_join(self.owner),
             owners=tuple(self.owners),
         )
+        return with_lifetimes(table, events)
 
 
 def _join(parts: list[Indices]) -> Indices:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def _uses(event: Operation) -> list[tuple[Indices, Indices]]:
-    """The (buffers, orders) that an event family touches."""
-    if isinstance(event, pim.Launch):
-        order = np.repeat(event.order[:, None], event.buffers.shape[1], axis=1)
-        used = event.buffers >= 0
-        return [(event.buffers[used], order[used])]
-    if isinstance(event, pim.Transfer):
-        return [(event.source_buffers, event.order), (event.destination_buffers, event.order)]
-    assert isinstance(event, pim.Clear | pim.Load | pim.Store)
-    return [(event.buffers, event.order)]
 
 
 @attrs.frozen
@@ -127,7 +109,7 @@ class _Conversion:
     context: PassContext
     buffers: _BufferTable = attrs.field(factory=_BufferTable)
     held: dict[str, _Held] = attrs.field(factory=dict)
-    events: list[Operation] = attrs.field(factory=list)
+    events: list[Family] = attrs.field(factory=list)
     groups: GroupTable = attrs.field(init=False)
 
     def convert(self) -> Module:
@@ -241,7 +223,7 @@ class _Conversion:
             elements=runs.elements,
         )
 
-    def _host_move(self, op: spatial.Load | spatial.Store, host: pim.HostMemory) -> pim.HostMove:
+    def _host_move(self, op: spatial.Load | spatial.Store, host: pim.HostMemory) -> pim.Load | pim.Store:
         value = op.operands[0]
         numbers, storages = self.held[value].at(op.cores)
         type_ = self.module.types[value]

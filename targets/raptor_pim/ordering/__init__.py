@@ -1,0 +1,1 @@
+"""Static ordering of a program's events: what they wait for, how long they take, and which goes first."""
