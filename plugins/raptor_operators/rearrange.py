@@ -42,6 +42,15 @@ class Piece:
         intervals = [self.interval(axis, out) for axis in range(len(self.axes))]
         return Box(tuple(lo for lo, _ in intervals), tuple(hi for _, hi in intervals))
 
+    def carried(self, box: Box) -> Box | None:
+        """The part of the result that the operand's ``box`` becomes; None unless each axis is kept, in steps of one."""
+        if sorted(self.axes) != list(range(len(self.box.lo))) or any(step != 1 for step in self.steps):
+            return None
+        lo, hi = [0] * len(self.axes), [0] * len(self.axes)
+        for axis, offset, low, high in zip(self.axes, self.offsets, box.lo, box.hi, strict=True):
+            lo[axis], hi[axis] = low - offset, high - offset
+        return Box(tuple(lo), tuple(hi)).intersect(self.box)
+
     def first(self, out: Box) -> tuple[int, ...]:
         """The operand index of the first element of ``out``."""
         return tuple(self._index(axis, out.lo) for axis in range(len(self.axes)))
@@ -82,6 +91,13 @@ class Rearrange(ComputeOp):
     def region(self, operand: int, out: Box, types: Types) -> Box:
         needed = [piece.region(part) for piece, part in self._parts(out) if piece.operand == operand]
         return bounding_box(needed) if needed else empty_box(types[self.operands[operand]].rank)
+
+    def carried(self, operand: int, box: Box, types: Types) -> Box | None:
+        """Where every operand is one piece, unrepeated and in steps of one."""
+        own = [piece for piece in self.pieces if piece.operand == operand]
+        if len(own) != 1 or len(self.pieces) != len(self.operands):
+            return None
+        return own[0].carried(box)
 
     def layout_choices(self, types: Types, candidates: Sequence[Sequence[Layout]]) -> Iterable[LayoutChoice]:
         """Any layout of the result; any layout of the operands that all of them have on offer."""

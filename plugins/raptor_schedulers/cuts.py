@@ -13,21 +13,25 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from raptor_core.ir.operation import Types
-from raptor_core.spatial.boxes import Box, BoxArray, grid
+from raptor_core.spatial.boxes import Box, BoxArray, from_array, grid, to_array
 from raptor_core.spatial.compute import ComputeOp
 from raptor_core.spatial.cost import box_kernel
 from raptor_core.targets.machine import Machine
+
+Indices = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
 class Cut:
     """One way to cut: ``boxes`` [lanes, 2, rank], and what it costs.
 
-    ``lane_ns`` is the time of the largest lane, ``energy_ns`` the dynamic energy of all lanes as
-    Machine.kernel_energy_ns gives it; ``lane_crossbars`` and ``total_crossbars`` are those of the widest lane and of
-    all.
+    ``homes`` [lanes, 2], where there is one, names for every lane the operand and its fragment that the lane carries
+    over, on whose core it should run. ``lane_ns`` is the time of the largest lane, ``energy_ns`` the dynamic energy of
+    all lanes as Machine.kernel_energy_ns gives it; ``lane_crossbars`` and ``total_crossbars`` are those of the widest
+    lane and of all.
     """
 
     boxes: BoxArray
@@ -35,6 +39,7 @@ class Cut:
     energy_ns: float
     lane_crossbars: int
     total_crossbars: int
+    homes: Indices | None = None
 
     @property
     def lanes(self) -> int:
@@ -63,6 +68,32 @@ def cut_into(op: ComputeOp, parts: Sequence[int], types: Types, machine: Machine
         lane_crossbars=max(crossbars),
         total_crossbars=sum(n * int(k) for n, k in zip(crossbars, counts, strict=True)),
     )
+
+
+def following_cut(op: ComputeOp, held: Sequence[Cut | None], types: Types, machine: Machine) -> Cut | None:
+    """The cut in which every lane carries one fragment of one operand over, where ``op`` allows that.
+
+    ``held`` are the operands' cuts. A core is reckoned to have one lane of every operand.
+    """
+    boxes: list[Box] = []
+    homes: list[tuple[int, int]] = []
+    lane_ns, energy_ns = 0.0, 0.0
+    for operand, cut in enumerate(held):
+        if cut is None:
+            return None
+        found = [op.carried(operand, box, types) for box in from_array(cut.boxes)]
+        kept = [(lane, box) for lane, box in enumerate(found) if box is not None and not box.is_empty]
+        if len(found) > sum(box is not None for box in found) or not kept:
+            return None
+        kernel = box_kernel(op, max((box for _, box in kept), key=lambda box: box.elements), types, machine)
+        lane_ns += machine.kernel_ns(kernel)
+        energy_ns += machine.kernel_energy_ns(kernel) * len(kept)
+        boxes.extend(box for _, box in kept)
+        homes.extend((operand, lane) for lane, _ in kept)
+    shape = types[op.results[0]].shape
+    if sum(box.elements for box in boxes) != math.prod(shape) or op.weights_key(boxes[0], types) != ():
+        return None
+    return Cut(to_array(boxes, len(shape)), lane_ns, energy_ns, 0, 0, np.array(homes, dtype=np.int64))
 
 
 def candidate_cuts(op: ComputeOp, types: Types, machine: Machine) -> list[Cut]:

@@ -32,6 +32,11 @@ _RETRIES = 12
 _RAISE = 1.5
 _FILLED_NS = 10_000.0
 """What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
+_CROWDED = 20.0
+"""How many lane times later a lane may end for a core that has one lane of its operation less.
+
+Predicted ends are rough: they leave out waiting for peers. Lanes that share a core run after one another for sure.
+"""
 
 
 class _PackingError(Exception):
@@ -178,7 +183,10 @@ class _Attempt:
                 raise _PackingError(op)
             ends = np.maximum(self.available, ready[lane]) + cut.lane_ns
             filled = 1 - self.free / self.machine.crossbars_per_core
-            core = int(np.where(fits, ends + optimistic + _FILLED_NS * filled * bool(crossbars), np.inf).argmin())
+            merit = ends + optimistic + _CROWDED * cut.lane_ns * lanes_on + _FILLED_NS * filled * bool(crossbars)
+            core = int(np.where(fits, merit, np.inf).argmin())
+            if cut.homes is not None:
+                core = self._home(op, cut.homes[lane])
             cores[lane], finish[lane] = core, ends[core]
             rounds[lane] = lanes_on[core]
             lanes_on[core] += 1
@@ -189,6 +197,11 @@ class _Attempt:
         self.placements[op.results[0]] = Placement(cut.boxes, cores, self.next_step + rounds)
         self.finish[op.results[0]] = finish
         self.next_step += int(lanes_on.max())
+
+    def _home(self, op: ComputeOp, home: npt.NDArray[np.int64]) -> int:
+        """The core of the fragment that a lane carries over."""
+        operand, fragment = home.tolist()
+        return int(self.placements[op.operands[operand]].cores[fragment])
 
     def _ready(self, op: ComputeOp, cut: Cut) -> Times:
         """[lane, core]: when the operands of a lane can be on a core."""

@@ -16,7 +16,7 @@ from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import BoxArray
 from raptor_core.spatial.compute import ComputeOp
 from raptor_core.targets.machine import Machine
-from raptor_schedulers.cuts import Cut, candidate_cuts, least_crossbars
+from raptor_schedulers.cuts import Cut, candidate_cuts, following_cut, least_crossbars
 from raptor_schedulers.traffic import edge_ns, sample_boxes
 
 _FILL = 0.97
@@ -101,7 +101,8 @@ class CutChoice:
 
     The cost of a cut is the time of its largest lane, the weighed energy and price, and the traffic on its edges: from
     its operands as their producers are cut, and to its users as those are cut. The first sweep takes users without
-    traffic in mind; the others take what the sweep before chose, so that neighbours find cuts that agree.
+    traffic in mind; the others take what the sweep before chose, so that neighbours find cuts that agree. When all
+    grids are chosen, an operation that only moves elements may do with the fragments that its operands have.
     """
 
     ops: Sequence[ComputeOp]
@@ -133,7 +134,28 @@ class CutChoice:
                 best, best_ns = list(chosen), total
             if chosen == before:
                 break
-        return best
+        return self._with_followers(best, producer, users)
+
+    def _with_followers(
+        self, grids: list[Cut], producer: Mapping[str, int], users: Sequence[Sequence[tuple[int, int]]]
+    ) -> list[Cut]:
+        """``grids``, but operations that carry fragments over where that is cheaper, in order."""
+        chosen = list(grids)
+        for k, op in enumerate(self.ops):
+            if not all(value in producer for value in op.operands):
+                continue
+            cut = following_cut(op, [chosen[producer[value]] for value in op.operands], self.types, self.machine)
+            if cut is None:
+                continue
+            costs = [
+                self.own_ns(each)
+                + self._operands_ns(k, each, chosen, producer)
+                + sum(self._edge_ns(user, operand, chosen[user], each) for user, operand in users[k])
+                for each in (cut, chosen[k])
+            ]
+            if costs[0] < costs[1]:
+                chosen[k] = cut
+        return chosen
 
     def own_ns(self, cut: Cut) -> float:
         """Everything but traffic."""

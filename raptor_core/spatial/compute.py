@@ -86,6 +86,14 @@ class ComputeOp(PlanOp):
         """
         raise TypeError(f"{type(self).__name__} does not implement region")
 
+    def carried(self, operand: int, box: Box, types: Types) -> Box | None:
+        """The box of the result that holds exactly what ``box`` of an operand holds, moved; empty if none of it.
+
+        For operations that only move elements: a lane next to the fragment that it carries over needs nothing else.
+        None (the default) says that the operation does not work that way.
+        """
+        return None
+
     def cut_granularity(self, types: Types) -> tuple[int, ...]:
         """Per axis of the result: boxes should start and end at multiples of this (the extent: never cut)."""
         return (1,) * types[self.results[0]].rank
@@ -160,6 +168,9 @@ class Pointwise(ComputeOp):
 
     def region(self, operand: int, out: Box, types: Types) -> Box:
         return out
+
+    def carried(self, operand: int, box: Box, types: Types) -> Box | None:
+        return box
 
     def layout_choices(self, types: Types, candidates: Sequence[Sequence[Layout]]) -> Iterable[LayoutChoice]:
         return all_same_layout(self, types, candidates)

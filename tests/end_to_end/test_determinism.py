@@ -28,6 +28,7 @@ STAGES = (
     "schedule",
     "communicate",
     "to-pim",
+    "order-events",
     "plan-memory",
     "verify",
 )

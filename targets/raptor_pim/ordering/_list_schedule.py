@@ -72,11 +72,11 @@ def _start(k: int, ready: float, kind: Any, core: Any, peer: Any, latency: Any, 
     """When event ``k`` can start at the earliest."""
     start = max(ready, free[core[k]])
     if kind[k] == TRANSFER:
-        return max(start, free[peer[k]])
+        return float(max(start, free[peer[k]]))
     if kind[k] == LOAD:
         host = latency.shape[0] - 1
-        return max(start, free[host] - latency[core[k], host])
-    return start
+        return float(max(start, free[host] - latency[core[k], host]))
+    return float(start)
 
 
 @njit(cache=True)

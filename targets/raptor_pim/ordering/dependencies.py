@@ -83,7 +83,8 @@ def _pairs(reads: _Accesses, writes: _Accesses, room: int, count: int) -> Indice
         & (writes.buffer[writer] == reads.buffer[reader])
         & (writes.high[writer] > reads.low[reader])
     )
-    return writes.event[writer[meet]] * count + reads.event[reader[meet]]
+    pairs: Indices = writes.event[writer[meet]] * count + reads.event[reader[meet]]
+    return pairs
 
 
 def _accesses(module: Module, rows: int) -> tuple[_Accesses, _Accesses, _Accesses]:
