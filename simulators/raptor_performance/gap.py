@@ -21,6 +21,7 @@ from raptor_pim.artifacts.model import CONFIG_FILE, ELEMENT_BYTES
 from raptor_pim.isa.opcodes import Opcode
 
 FACTS_FILE = "reports/products.json"
+SCHEDULE_FILE = "reports/schedule.json"
 _LARGEST = 1 << 60
 _DEFAULT_BITS = 8
 
@@ -33,6 +34,8 @@ class BoundReport:
     products, spread evenly. ``compute_ns`` is that of an average core, ``host_ns`` the time of the host memory for
     the network's inputs and outputs; the longer one is the least interval between two inputs, too.
     ``causes`` maps every cause to ns of an average core; with the bound's share they add up to ``achieved_ns``.
+    ``predicted_ns`` is what the compiler expected, on this chip and in the timing view; None when the folder does not
+    say.
     """
 
     layers: tuple[LayerBound, ...]
@@ -44,6 +47,7 @@ class BoundReport:
     products: int
     least_products: int
     view: str
+    predicted_ns: float | None = None
 
     @property
     def compute_ns(self) -> float:
@@ -69,6 +73,8 @@ class BoundReport:
             "least_throughput_interval_ms": bound / 1e6,
             "achieved_ms": self.achieved_ns / 1e6,
             "achieved_over_bound": self.achieved_ns / bound if bound else None,
+            "predicted_ms": None if self.predicted_ns is None else self.predicted_ns / 1e6,
+            "achieved_over_predicted": self.achieved_ns / self.predicted_ns if self.predicted_ns else None,
             "products": self.products,
             "least_products": self.least_products,
             "gap_ms": {cause: value / 1e6 for cause, value in self.causes.items()},
@@ -104,7 +110,16 @@ def bound_report(timed: Timed, folder: Path) -> BoundReport:
     host_ns = times.host(*_host_bytes(folder, timed.view))
     causes = _causes(sums, cores, achieved, product_ns, accumulation_ns, len(metrics["cores"]))
     return BoundReport(
-        layers, product_ns, accumulation_ns, host_ns, achieved, causes, products, least_products, timed.view
+        layers,
+        product_ns,
+        accumulation_ns,
+        host_ns,
+        achieved,
+        causes,
+        products,
+        least_products,
+        timed.view,
+        read_prediction(folder) if timed.view == "timing" else None,
     )
 
 
@@ -166,6 +181,15 @@ def _host_bytes(folder: Path, view: str) -> tuple[int, int]:
     config, _ = decode_config(file.read_bytes())
     scale = ELEMENT_BYTES if view == "timing" else 1
     return sum(config.inputs_sizes) // scale, sum(config.outputs_sizes or ()) // scale
+
+
+def read_prediction(folder: Path) -> float | None:
+    """The latency in ns that the compiler predicted; None when the folder does not say."""
+    file = folder / SCHEDULE_FILE
+    if not file.is_file():
+        return None
+    fields = Fields.of(parse_json(file.read_bytes(), where=SCHEDULE_FILE), SCHEDULE_FILE, "the schedule")
+    return float(fields.whole("predicted_ns", 0, _LARGEST))
 
 
 def read_facts(folder: Path) -> tuple[Layer, ...]:

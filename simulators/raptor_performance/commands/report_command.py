@@ -55,6 +55,8 @@ class ReportCommand:
                 "throughput interval": figures["least_throughput_interval_ms"],
                 "achieved ms": figures["achieved_ms"],
                 "achieved / bound": figures["achieved_over_bound"],
+                "predicted ms": figures["predicted_ms"],
+                "achieved / predicted": figures["achieved_over_predicted"],
                 "products": f"{report.products} ({report.least_products} needed)",
                 "counted from": f"the {figures['source']}",
             }

@@ -68,15 +68,19 @@ def tails(duration: Any, after: Any, tail: Any) -> None:
 
 
 @njit(cache=True)
-def _start(k: int, ready: float, kind: Any, core: Any, peer: Any, latency: Any, free: Any) -> float:
-    """When event ``k`` can start at the earliest."""
-    start = max(ready, free[core[k]])
-    if kind[k] == TRANSFER:
-        return float(max(start, free[peer[k]]))
+def _held_by(k: int, ready: float, kind: Any, core: Any, peer: Any, latency: Any, free: Any) -> tuple[float, int]:
+    """When event ``k`` can start at the earliest, and whom it waits for until then: -1 for its inputs."""
+    start, holder = ready, -1
+    a = core[k]
+    if free[a] >= start:
+        start, holder = free[a], a
+    if kind[k] == TRANSFER and free[peer[k]] > start:
+        start, holder = free[peer[k]], peer[k]
     if kind[k] == LOAD:
         host = latency.shape[0] - 1
-        return float(max(start, free[host] - latency[core[k], host]))
-    return float(start)
+        if free[host] - latency[a, host] > start:
+            start, holder = free[host] - latency[a, host], host
+    return start, holder
 
 
 @njit(cache=True)
@@ -139,74 +143,171 @@ def replay(events: Any, after: Any, chip: Any) -> float:
 def list_schedule(events: Any, after: Any, chip: Any, tail: Any, place: Any) -> float:
     """Gives every event a ``place`` and returns when the last one is over.
 
-    Of all events whose inputs are there, the one with the least (start - tail) goes next. Starts only grow, so the
-    queue is kept lazily: an event whose start has moved is put back.
+    Of all events whose inputs are there, the one with the least (start - tail) goes next. An event waits in the queue
+    of the core (or host memory) that is free last of those it needs, or, while its inputs are on their way, in the
+    queue of its core's *later* events. What waits for a core moves with the time at which that core is free, so
+    few events have to be looked at twice. A tree over the cores finds the least first one.
     """
     kind, core, peer = events[0], events[1], events[2]
     latency = chip[0]
     successors, first, counts = after
     count, cores = kind.size, latency.shape[0]
+    host = cores - 1
     free, switch, ready = np.zeros(cores), np.zeros(cores), np.zeros(count)
     waiting = counts.copy()
-    keys, heap = np.empty(count + 1), np.empty(count + 1, np.int64)
-    size = 0
+    queues = _queues(kind, core, peer, cores)
+    leaves = queues[-1].size // 2
+    tree = queues[-1]
     for k in range(count):
         if waiting[k] == 0:
-            _push(keys, heap, size, -tail[k], k)
-            size += 1
+            _enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues)
+    for c in range(cores):
+        _tell(c, free, queues)
     done = 0
-    while size > 0:
-        k = heap[0]
-        now = _start(k, ready[k], kind, core, peer, latency, free) - tail[k]
-        if now > keys[0]:
-            _sink(keys, heap, size, now, k)
+    while tree[1] < np.inf:
+        c = 1
+        while c < leaves:
+            c = 2 * c if tree[2 * c] <= tree[2 * c + 1] else 2 * c + 1
+        k = _dequeue(c - leaves, free, queues)
+        _tell(c - leaves, free, queues)
+        start, _ = _held_by(k, ready[k], kind, core, peer, latency, free)
+        if start - tail[k] > tree[1]:
+            _tell(_enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues), free, queues)
             continue
-        size -= 1
-        if size > 0:
-            _sink(keys, heap, size, keys[size], heap[size])
         place[k] = done
         done += 1
         end = _run(k, ready[k], events, chip, free, switch)
+        _tell(core[k], free, queues)
+        if kind[k] == TRANSFER:
+            _tell(peer[k], free, queues)
+        elif kind[k] != LOCAL:
+            _tell(host, free, queues)
         for j in range(first[k], first[k + 1]):
             s = successors[j]
             ready[s] = max(ready[s], end)
             waiting[s] -= 1
             if waiting[s] == 0:
-                _push(keys, heap, size, _start(s, ready[s], kind, core, peer, latency, free) - tail[s], s)
-                size += 1
+                _tell(_enqueue(s, ready[s], kind, core, peer, latency, free, tail, queues), free, queues)
     return float(free.max())
 
 
 @njit(cache=True)
-def _push(keys: Any, heap: Any, size: int, key: float, k: int) -> None:
-    """Puts event ``k`` into a heap of ``size`` events; equal keys go by event."""
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
-        if key > keys[above] or (key == keys[above] and k > heap[above]):
-            break
-        keys[at] = keys[above]
-        heap[at] = heap[above]
-        at = above
-    keys[at] = key
-    heap[at] = k
+def _queues(kind: Any, core: Any, peer: Any, cores: int) -> Any:
+    """Empty queues of every core, its *due* events and its later ones, and the tree of the least keys.
+
+    A queue of core c is the heap of ``keys`` and ``events`` from ``begin`` [c] on, ``size`` [c] long.
+    """
+    due_begin, later_begin = np.zeros(cores + 1, np.int64), np.zeros(cores + 1, np.int64)
+    for k in range(kind.size):
+        later_begin[core[k] + 1] += 1
+        due_begin[core[k] + 1] += 1
+        if kind[k] == TRANSFER:
+            due_begin[peer[k] + 1] += 1
+        elif kind[k] == LOAD:
+            due_begin[cores] += 1
+    due_begin, later_begin = np.cumsum(due_begin), np.cumsum(later_begin)
+    leaves = 1
+    while leaves < cores:
+        leaves *= 2
+    return (
+        due_begin,
+        np.zeros(cores, np.int64),
+        np.empty(due_begin[-1]),
+        np.empty(due_begin[-1], np.int64),
+        later_begin,
+        np.zeros(cores, np.int64),
+        np.empty(later_begin[-1]),
+        np.empty(later_begin[-1], np.int64),
+        np.full(2 * leaves, np.inf),
+    )
 
 
 @njit(cache=True)
-def _sink(keys: Any, heap: Any, size: int, key: float, k: int) -> None:
-    """Replaces the first of ``size`` events by event ``k``."""
+def _enqueue(
+    k: int, ready: float, kind: Any, core: Any, peer: Any, latency: Any, free: Any, tail: Any, queues: Any
+) -> int:
+    """Puts event ``k`` into the queue of whom it waits for; gives the core whose queues have changed."""
+    due_begin, due_size, due_keys, due, later_begin, later_size, later_keys, later, _ = queues
+    start, c = _held_by(k, ready, kind, core, peer, latency, free)
+    if c < 0:
+        c = core[k]
+        low = later_begin[c]
+        _push(later_keys, later, low, later_size[c], start - tail[k], k)
+        later_size[c] += 1
+    else:
+        low = due_begin[c]
+        _push(due_keys, due, low, due_size[c], (start - free[c]) - tail[k], k)
+        due_size[c] += 1
+    return int(c)
+
+
+@njit(cache=True)
+def _dequeue(c: int, free: Any, queues: Any) -> int:
+    """Takes the first event out of the queues of core ``c``."""
+    due_begin, due_size, due_keys, due, later_begin, later_size, later_keys, later, _ = queues
+    low, high = due_begin[c], later_begin[c]
+    if due_size[c] > 0 and (later_size[c] == 0 or free[c] + due_keys[low] <= later_keys[high]):
+        k = due[low]
+        _pop(due_keys, due, low, due_size[c])
+        due_size[c] -= 1
+    else:
+        k = later[high]
+        _pop(later_keys, later, high, later_size[c])
+        later_size[c] -= 1
+    return int(k)
+
+
+@njit(cache=True)
+def _tell(c: int, free: Any, queues: Any) -> None:
+    """Brings the least key of core ``c`` up to date in the tree of minima."""
+    due_begin, due_size, due_keys, _, later_begin, later_size, later_keys, _, tree = queues
+    key = np.inf
+    if due_size[c] > 0:
+        key = free[c] + due_keys[due_begin[c]]
+    if later_size[c] > 0:
+        key = min(key, later_keys[later_begin[c]])
+    at = tree.size // 2 + c
+    tree[at] = key
+    while at > 1:
+        at >>= 1
+        least = min(tree[2 * at], tree[2 * at + 1])
+        if tree[at] == least:
+            break
+        tree[at] = least
+
+
+@njit(cache=True)
+def _push(keys: Any, heap: Any, low: int, size: int, key: float, k: int) -> None:
+    """Puts event ``k`` into the heap of ``size`` events from ``low`` on; equal keys go by event."""
+    at = size
+    while at > 0:
+        above = (at - 1) >> 1
+        if key > keys[low + above] or (key == keys[low + above] and k > heap[low + above]):
+            break
+        keys[low + at] = keys[low + above]
+        heap[low + at] = heap[low + above]
+        at = above
+    keys[low + at] = key
+    heap[low + at] = k
+
+
+@njit(cache=True)
+def _pop(keys: Any, heap: Any, low: int, size: int) -> None:
+    """Takes the first event out of the heap of ``size`` events from ``low`` on."""
+    size -= 1
+    key, k = keys[low + size], heap[low + size]
     at = 0
     while True:
         below = 2 * at + 1
         if below >= size:
             break
-        other = below + 1
-        if other < size and (keys[other] < keys[below] or (keys[other] == keys[below] and heap[other] < heap[below])):
-            below = other
-        if key < keys[below] or (key == keys[below] and k < heap[below]):
+        a, b = low + below, low + below + 1
+        if below + 1 < size and (keys[b] < keys[a] or (keys[b] == keys[a] and heap[b] < heap[a])):
+            below, a = below + 1, b
+        if key < keys[a] or (key == keys[a] and k < heap[a]):
             break
-        keys[at] = keys[below]
-        heap[at] = heap[below]
+        keys[low + at] = keys[a]
+        heap[low + at] = heap[a]
         at = below
-    keys[at] = key
-    heap[at] = k
+    keys[low + at] = key
+    heap[low + at] = k

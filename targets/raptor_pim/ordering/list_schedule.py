@@ -34,14 +34,20 @@ def best_order(events: Events, dependencies: Dependencies, machine: PimMachine) 
     columns = attrs.astuple(events, recurse=False)
     after = attrs.astuple(dependencies, recurse=False)
     chip = _chip(machine)
-    as_it_is = Order(np.arange(events.count), float(compiled.replay(columns, after, chip)))
     duration, tail = np.zeros(events.count), np.zeros(events.count)
     compiled.durations(columns, chip, duration)
     compiled.tails(duration, after, tail)
     place = np.full(events.count, -1, dtype=np.int64)
     end = compiled.list_schedule(columns, after, chip, tail, place)
     listed = Order(place, float(end))
-    return min(listed, as_it_is, key=lambda order: order.predicted_ns)
+    return min(listed, as_it_is(events, dependencies, machine), key=lambda order: order.predicted_ns)
+
+
+def as_it_is(events: Events, dependencies: Dependencies, machine: PimMachine) -> Order:
+    """The order in which the events stand."""
+    columns = attrs.astuple(events, recurse=False)
+    end = compiled.replay(columns, attrs.astuple(dependencies, recurse=False), _chip(machine))
+    return Order(np.arange(events.count), float(end))
 
 
 def _chip(machine: PimMachine) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -5,6 +5,7 @@ Before it, events run step by step as the scheduler placed them. See raptor_pim.
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
 import attrs
@@ -15,31 +16,31 @@ from raptor_pim.machine import PimMachine
 from raptor_pim.ordering.events import one_by_one, read_events, with_places
 
 OPTION = "event_ordering"
+REPORT = "schedule.json"
 
 
 @attrs.frozen
 class OrderEventsPass:
-    """See the module's text. Notes: the number of events, and the predicted latency in ms."""
+    """See the module's text. Notes and report: the number of events, and the predicted latency in ms."""
 
     name: ClassVar[str] = "order-events"
 
     def run(self, module: Module, context: PassContext) -> PassResult:
         """Never refuses. Option ``event_ordering``: false leaves the order as it is."""
-        machine = context.machine
-        module = attrs.evolve(module, stage=self.name)
-        if not context.options.get(OPTION, True):
-            return PassResult(module)
         from raptor_pim.ordering.dependencies import read_dependencies
-        from raptor_pim.ordering.list_schedule import best_order
+        from raptor_pim.ordering.list_schedule import as_it_is, best_order
 
+        machine = context.machine
         assert isinstance(machine, PimMachine)
-        module = one_by_one(module)
+        module = one_by_one(attrs.evolve(module, stage=self.name))
         events = read_events(module, machine)
         if not events.count:
             return PassResult(module)
-        order = best_order(events, read_dependencies(module, events, machine.crossbar_rows), machine)
+        dependencies = read_dependencies(module, events, machine.crossbar_rows)
+        order = (best_order if context.options.get(OPTION, True) else as_it_is)(events, dependencies, machine)
         notes = {"events": events.count, "predicted_ms": round(order.predicted_ns / 1e6, 6)}
-        return PassResult(with_places(module, order.place), notes)
+        report = json.dumps({"events": events.count, "predicted_ns": round(order.predicted_ns)}, indent=2) + "\n"
+        return PassResult(with_places(module, order.place), notes, {REPORT: report})
 
 
 ORDER_EVENTS = OrderEventsPass()
