@@ -37,6 +37,9 @@ ABLATIONS = {
     "no input staging": ["--no-input-staging"],
     "energy not weighed": ["--energy-weight", "0"],
     "cuts not fitted again": ["--cut-sweeps", "1"],
+    "lanes not spread": ["--lane-spreading", "0"],
+    "movements anywhere": ["--no-movement-in-place"],
+    "events in step order": ["--no-event-ordering"],
 }
 
 

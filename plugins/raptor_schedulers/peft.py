@@ -32,11 +32,6 @@ _RETRIES = 12
 _RAISE = 1.5
 _FILLED_NS = 10_000.0
 """What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
-_CROWDED = 20.0
-"""How many lane times later a lane may end for a core that has one lane of its operation less.
-
-Predicted ends are rough: they leave out waiting for peers. Lanes that share a core run after one another for sure.
-"""
 
 
 class _PackingError(Exception):
@@ -63,6 +58,14 @@ class PeftScheduler:
             minimum=0,
         ),
         Option("cut_sweeps", int, "how often the cuts of neighbouring operations are fitted again", 4, minimum=1),
+        Option(
+            "lane_spreading",
+            float,
+            "how many lane times later a lane may end for a core that has one lane of its operation less",
+            default=20.0,
+            minimum=0,
+        ),
+        Option("movement_in_place", bool, "operations that only move elements run where their operands are", True),
     )
 
     def schedule(self, module: Module, machine: Machine, options: Mapping[str, Any]) -> Module:
@@ -74,8 +77,11 @@ class PeftScheduler:
         price = crossbar_price(cuts, machine, weight)
         for _ in range(_RETRIES):
             choice = CutChoice(ops, cuts, module.types, machine, price, weight)
+            chosen = choice.choose(options["cut_sweeps"])
+            if options["movement_in_place"]:
+                chosen = choice.with_followers(chosen)
             try:
-                placements = _Attempt(module, machine, ops, choice.choose(options["cut_sweeps"])).place()
+                placements = _Attempt(module, machine, ops, chosen, options["lane_spreading"]).place()
                 break
             except _PackingError as failure:
                 stuck = failure.op
@@ -100,12 +106,17 @@ PEFT = PeftScheduler()
 
 @attrs.define(eq=False)
 class _Attempt:
-    """One run of the algorithm for one cut of every compute."""
+    """One run of the algorithm for one cut of every compute.
+
+    Predicted ends are rough: they leave out waiting for peers. Lanes of an operation that share a core run after one
+    another for sure: ``spreading`` says how many lane times that counts for.
+    """
 
     module: Module
     machine: Machine
     ops: Sequence[ComputeOp]
     cuts: Sequence[Cut]
+    spreading: float
     placements: dict[str, Placement] = attrs.field(factory=dict)
     finish: dict[str, Times] = attrs.field(factory=dict)
     available: Times = attrs.field(init=False)
@@ -183,7 +194,7 @@ class _Attempt:
                 raise _PackingError(op)
             ends = np.maximum(self.available, ready[lane]) + cut.lane_ns
             filled = 1 - self.free / self.machine.crossbars_per_core
-            merit = ends + optimistic + _CROWDED * cut.lane_ns * lanes_on + _FILLED_NS * filled * bool(crossbars)
+            merit = ends + optimistic + self.spreading * cut.lane_ns * lanes_on + _FILLED_NS * filled * bool(crossbars)
             core = int(np.where(fits, merit, np.inf).argmin())
             if cut.homes is not None:
                 core = self._home(op, cut.homes[lane])

@@ -101,8 +101,7 @@ class CutChoice:
 
     The cost of a cut is the time of its largest lane, the weighed energy and price, and the traffic on its edges: from
     its operands as their producers are cut, and to its users as those are cut. The first sweep takes users without
-    traffic in mind; the others take what the sweep before chose, so that neighbours find cuts that agree. When all
-    grids are chosen, an operation that only moves elements may do with the fragments that its operands have.
+    traffic in mind; the others take what the sweep before chose, so that neighbours find cuts that agree.
     """
 
     ops: Sequence[ComputeOp]
@@ -116,12 +115,7 @@ class CutChoice:
 
     def choose(self, sweeps: int) -> list[Cut]:
         """The chosen cuts, in the order of the operations."""
-        producer = {op.results[0]: k for k, op in enumerate(self.ops)}
-        users: list[list[tuple[int, int]]] = [[] for _ in self.ops]
-        for k, op in enumerate(self.ops):
-            for operand, value in enumerate(op.operands):
-                if value in producer:
-                    users[producer[value]].append((k, operand))
+        producer, users = self._neighbours()
         chosen = [min(found, key=self.own_ns) for found in self.cuts]
         best, best_ns = list(chosen), float("inf")
         for sweep in range(sweeps):
@@ -134,12 +128,11 @@ class CutChoice:
                 best, best_ns = list(chosen), total
             if chosen == before:
                 break
-        return self._with_followers(best, producer, users)
+        return best
 
-    def _with_followers(
-        self, grids: list[Cut], producer: Mapping[str, int], users: Sequence[Sequence[tuple[int, int]]]
-    ) -> list[Cut]:
-        """``grids``, but operations that carry fragments over where that is cheaper, in order."""
+    def with_followers(self, grids: Sequence[Cut]) -> list[Cut]:
+        """``grids``, but operations that only move elements carry fragments over where that is cheaper, in order."""
+        producer, users = self._neighbours()
         chosen = list(grids)
         for k, op in enumerate(self.ops):
             if not all(value in producer for value in op.operands):
@@ -156,6 +149,16 @@ class CutChoice:
             if costs[0] < costs[1]:
                 chosen[k] = cut
         return chosen
+
+    def _neighbours(self) -> tuple[dict[str, int], list[list[tuple[int, int]]]]:
+        """The operation that makes each value, and of each operation the (user, operand) of its result."""
+        producer = {op.results[0]: k for k, op in enumerate(self.ops)}
+        users: list[list[tuple[int, int]]] = [[] for _ in self.ops]
+        for k, op in enumerate(self.ops):
+            for operand, value in enumerate(op.operands):
+                if value in producer:
+                    users[producer[value]].append((k, operand))
+        return producer, users
 
     def own_ns(self, cut: Cut) -> float:
         """Everything but traffic."""

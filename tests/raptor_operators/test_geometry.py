@@ -104,3 +104,29 @@ def test_runs_join_axes_that_step_evenly() -> None:
     assert strided_run(dst, View(1, (4, 5, 6), 0, (60, 14, 2), (0, 1, 2))).count == 6
     assert strided_run(dst, View(1, (4, 5, 6), 0, (60, 14, -2), (0, 1, 2))).count == 1
     assert strided_run(dst, View(1, (4, 5, 6), 0, (0, 0, 0), (0, 1, 2))).stride == 0
+
+
+@st.composite
+def concatenations(draw):
+    """A concatenation of two operands along the second axis, and its types."""
+    rows, first, second = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    pieces = (
+        Piece(operand=0, axes=(0, 1), offsets=(0, 0), steps=(1, 1), box=Box((0, 0), (rows, first))),
+        Piece(operand=1, axes=(0, 1), offsets=(0, -first), steps=(1, 1), box=Box((0, first), (rows, first + second))),
+    )
+    op = Rearrange(name="c", operands=("a", "b"), results=("y",), pieces=pieces)
+    types = {"a": TensorType((rows, first)), "b": TensorType((rows, second)), "y": TensorType((rows, first + second))}
+    return op, types
+
+
+@settings(max_examples=60, deadline=None)
+@given(concatenations(), st.data())
+def test_what_a_box_of_an_operand_becomes_needs_that_box_only(case, data) -> None:
+    op, types = case
+    for operand, name in enumerate(op.operands):
+        box = _box(data.draw, types[name].shape)
+        carried = op.carried(operand, box, types)
+        assert carried is not None
+        assert carried.elements == box.elements
+        assert op.region(operand, carried, types) == box
+        assert op.region(1 - operand, carried, types).is_empty

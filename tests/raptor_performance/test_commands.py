@@ -134,7 +134,12 @@ def test_bound_of_a_compiled_network(program: Path, run: Run) -> None:
     assert report["achieved_ms"] == own["latency_ms"]
     parts = report["product_bound_ms"] + report["accumulation_bound_ms"] + sum(report["gap_ms"].values())
     assert math.isclose(parts, report["achieved_ms"])
-    assert "achieved / bound" in run("report", "bound", str(program))
+    assert math.isclose(report["predicted_ms"], report["achieved_ms"], rel_tol=0.1)
+    assert report["achieved_over_predicted"] == report["achieved_ms"] / report["predicted_ms"]
+    assert run("report", "bound", str(program), "--view", "float32", "--json")["predicted_ms"] is None
+    text = run("report", "bound", str(program))
+    assert "achieved / bound" in text
+    assert "achieved / predicted" in text
     assert main(["report", "weather", str(program)]) == 2
 
 

@@ -19,13 +19,13 @@ from raptor_core.ir.verifier import verify_module
 from raptor_core.options import resolve_options
 from raptor_core.passes.base import PassContext
 from raptor_core.spatial.boxes import Box
-from raptor_core.spatial.compute import ComputeOp, Constants, Matrix
+from raptor_core.spatial.compute import ComputeOp, Constants, Matrix, Pointwise
 from raptor_core.spatial.kernel import KernelBuilder, View
 from raptor_core.spatial.passes.communicate import COMMUNICATE
 from raptor_pim.target import TARGET
-from raptor_schedulers.cuts import candidate_cuts
+from raptor_schedulers.cuts import candidate_cuts, following_cut
 from raptor_schedulers.peft import PEFT
-from small_network import SHAPE, expected, network
+from small_network import SHAPE, Relu, expected, network
 from spatial_interpreter import execute
 
 OPTIONS = resolve_options(PEFT.options, {}, owner="peft")
@@ -185,6 +185,33 @@ def test_lanes_stay_with_their_data() -> None:
         home[tuple(map(tuple, box))] == core
         for box, core in zip(second.placement.boxes.tolist(), second.placement.cores, strict=True)
     )
+
+
+def test_a_movement_follows_the_fragments_of_its_operand() -> None:
+    """Nothing of a pointwise operation between two products moves from core to core, whatever its size."""
+    module = products([16, 16], positions=64)
+    moved = Pointwise(name="m", operands=("v1",), results=("y",), function=Relu())
+    types = {**module.types, "y": module.types["v1"]}
+    module = attrs.evolve(module, types=types, outputs=("y",), operations=(*module.operations, moved))
+    (cut,) = {
+        each.lanes: each for each in candidate_cuts(module.operations[0], types, machine(8, 4)) if each.lanes == 8
+    }.values()
+    following = following_cut(moved, [cut], types, machine(8, 4))
+    assert following is not None
+    assert np.array_equal(following.boxes, cut.boxes)
+    assert following.homes.tolist() == [[0, lane] for lane in range(8)]
+    assert following_cut(moved, [None], types, machine(8, 4)) is None
+    product, pointwise = PEFT.schedule(module, machine(8, 4), OPTIONS).find(ComputeOp)
+    homes = {
+        str(box): core for box, core in zip(product.placement.boxes.tolist(), product.placement.cores, strict=True)
+    }
+    assert [homes[str(box)] for box in pointwise.placement.boxes.tolist()] == pointwise.placement.cores.tolist()
+
+
+def test_operations_without_carried_boxes_have_no_following_cut() -> None:
+    module = products([16, 16])
+    cuts = candidate_cuts(module.operations[0], module.types, machine(4, 4))
+    assert following_cut(module.operations[0], [cuts[0], cuts[0]], module.types, machine(4, 4)) is None
 
 
 def test_scheduling_twice_gives_the_same() -> None:
