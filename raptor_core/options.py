@@ -21,7 +21,8 @@ class Option:
     """One named option. ``name`` is in snake case; the flag is the same words with dashes.
 
     ``type`` is ``int``, ``float``, ``str`` or ``bool``. ``minimum`` and ``maximum`` (inclusive) bound numbers. A
-    ``bool`` option is a flag without a value.
+    ``bool`` option is a flag without a value. ``trials`` are values that a search for the best ones should try besides
+    the default.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
+    trials: tuple[Any, ...] = ()
 
     @property
     def flag(self) -> str:

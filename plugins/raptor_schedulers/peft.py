@@ -33,6 +33,9 @@ _RAISE = 1.5
 _FILLED_NS = 10_000.0
 """What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
 
+_VARIATION = 0.05
+"""Standard deviation of the logarithm of a varied cost."""
+
 
 class _PackingError(Exception):
     """Some lane found no core with enough free crossbars."""
@@ -56,16 +59,39 @@ class PeftScheduler:
             "how much energy counts against time when work is cut: 0 not at all, 1 as much as the idle chip's",
             default=ENERGY_WEIGHT,
             minimum=0,
+            trials=(0.0, 0.25, 0.5, 1.0, 2.0),
         ),
-        Option("cut_sweeps", int, "how often the cuts of neighbouring operations are fitted again", 4, minimum=1),
+        Option(
+            "cut_sweeps",
+            int,
+            "how often the cuts of neighbouring operations are fitted again",
+            4,
+            minimum=1,
+            trials=(1, 2, 8),
+        ),
         Option(
             "lane_spreading",
             float,
             "how many lane times later a lane may end for a core that has one lane of its operation less",
             default=20.0,
             minimum=0,
+            trials=(0.0, 1.0, 5.0, 100.0),
         ),
-        Option("movement_in_place", bool, "operations that only move elements run where their operands are", True),
+        Option(
+            "movement_in_place",
+            bool,
+            "operations that only move elements run where their operands are",
+            True,
+            trials=(False,),
+        ),
+        Option(
+            "variation",
+            int,
+            "which of the random variations of the costs of cuts, by some percent, to schedule by; 0: none",
+            default=0,
+            minimum=0,
+            trials=tuple(range(1, 41)),
+        ),
     )
 
     def schedule(self, module: Module, machine: Machine, options: Mapping[str, Any]) -> Module:
@@ -73,6 +99,8 @@ class PeftScheduler:
         options = resolve_options(self.options, options, owner="scheduler 'peft'")
         ops = [op for op in module.operations if isinstance(op, ComputeOp)]
         cuts = all_candidates(ops, module.types, machine)
+        if options["variation"]:
+            cuts = _varied(cuts, options["variation"])
         weight = options["energy_weight"]
         price = crossbar_price(cuts, machine, weight)
         for _ in range(_RETRIES):
@@ -102,6 +130,15 @@ class PeftScheduler:
 
 
 PEFT = PeftScheduler()
+
+
+def _varied(cuts: Sequence[Sequence[Cut]], seed: int) -> list[list[Cut]]:
+    """``cuts`` with times off by some percent, so that other ones of nearly equal cost are chosen."""
+    rng = np.random.default_rng(seed)
+    return [
+        [attrs.evolve(cut, lane_ns=cut.lane_ns * float(np.exp(_VARIATION * rng.standard_normal()))) for cut in found]
+        for found in cuts
+    ]
 
 
 @attrs.define(eq=False)

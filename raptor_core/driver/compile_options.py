@@ -21,11 +21,15 @@ CORE_OPTIONS: tuple[Option, ...] = (
     Option("layout_planning", bool, "choice of element orders by cost: row-major wherever it can be", default=True),
     Option("input_staging", bool, "copies of network inputs on the cores where lanes share them", default=True),
     Option("pipeline", int, "number of throughput stages; 1 schedules for latency", default=1, minimum=1),
+    Option(
+        "optimize", int, "seconds of search for the scheduler's options with the least predicted latency", 0, minimum=0
+    ),
     Option("seed", int, "seed of random choices, for plugins that make any", default=0, minimum=0, maximum=2**63 - 1),
 )
 """Options of every compilation."""
 
-_WITHOUT_EFFECT_ON_OUTPUT = frozenset({"verify_communication"})
+_WITHOUT_EFFECT_ON_OUTPUT = frozenset({"verify_communication", "optimize"})
+"""What was searched for stands in a manifest field of its own, and the values found among the options."""
 _SEED = "seed"
 
 

@@ -10,8 +10,9 @@ import attrs
 
 from raptor_core.diagnostics import PluginError, RaptorError, UsageError, unknown_name
 from raptor_core.driver.choices import TargetChoice, choose_target
-from raptor_core.driver.compile_options import CompileOptions, resolve_compile_options
+from raptor_core.driver.compile_options import SCHEDULERS, CompileOptions, resolve_compile_options
 from raptor_core.driver.manifest import manifest_fields
+from raptor_core.driver.search import SearchResult, check_stage, predicted_ms, search
 from raptor_core.driver.source import read_source, with_machine
 from raptor_core.ir.module import Module
 from raptor_core.logging import get_logger
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import onnx
 
 PASSES = "raptor.passes"
+SCHEDULE_STAGE = "schedule"
 Progress = Callable[[str], None]
 """Told what is being done: ``reading the model``, the names of passes, ``writing the program``."""
 
@@ -147,6 +149,13 @@ def compile(
     log = get_logger("compile", network=module.name, target=target)
     log.info("model read", stage=module.stage, operations=len(module.operations))
     module = with_machine(module, ready.choice.target.name, ready.configuration.facts)
+    found = None
+    if ready.options.shared["optimize"]:
+        check_stage(module, (FIRST_STAGE, *ready.pipeline.names), SCHEDULE_STAGE, stop_after)
+        found = _search(module, ready, options or {}, report)
+        given = {**(options or {}), **found.values}
+        ready = prepare(plugins, target, profile_file=profile_file, options=given, passes=passes)
+        log.info("search done", **found.as_json())
     done = _run_passes(module, ready, stop_after, dump_ir, [_Reporter(report, log), callers])
     manifest = manifest_fields(
         module,
@@ -156,6 +165,7 @@ def compile(
         options=ready.options,
         passes=ready.extra_passes,
         plugins=plugins,
+        search=found.as_json() if found is not None else None,
     )
     figures: Mapping[str, Any] = {}
     if stop_after is not None:
@@ -180,6 +190,23 @@ def _run_passes(
         observers = [IrDumper(Path(dump_ir)), *observers]
     context = PassContext(ready.configuration.machine, ready.plugins, ready.options.shared)
     return ready.pipeline.run(module, context, observers=observers, start_after=module.stage, stop_after=stop_after)
+
+
+def _search(module: Module, ready: Preparation, given: Mapping[str, Any], report: Progress) -> SearchResult:
+    """What raptor_core.driver.search finds for the scheduler's options; passes before it run once."""
+    shared = ready.options.shared
+    stages = (FIRST_STAGE, *ready.pipeline.names)
+    before = stages[stages.index(SCHEDULE_STAGE) - 1]
+    if stages.index(module.stage) < stages.index(before):
+        module = _run_passes(module, ready, before, None, []).module
+
+    def evaluate(values: Mapping[str, Any]) -> float:
+        context = PassContext(ready.configuration.machine, ready.plugins, {**shared, **values})
+        return predicted_ms(ready.pipeline.run(module, context, verify=False, start_after=before))
+
+    scheduler = ready.plugins.get(SCHEDULERS, shared["scheduler"])
+    fixed = {name: value for name, value in given.items() if value is not None}
+    return search(scheduler.options, fixed, evaluate, seconds=shared["optimize"], seed=shared["seed"], progress=report)
 
 
 def _emit(

@@ -26,8 +26,11 @@ def manifest_fields(
     options: CompileOptions,
     passes: tuple[str, ...],
     plugins: PluginManager,
+    search: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The fields, as plain JSON values.
+
+    ``search`` tells of the search for options, if there was one; the values found stand among the options.
 
     ``plugins`` lists all that took part, by kind and name: also strategies that were weighed and not chosen, since the
     choice depends on them.
@@ -40,6 +43,7 @@ def manifest_fields(
         "profile_file": _file_facts(profile_file) if profile_file is not None else None,
         "machine": dict(machine),
         "options": dict(options.recorded),
+        "search": dict(search) if search is not None else None,
         "passes": list(passes),
         "plugins": [
             {

@@ -21,6 +21,7 @@ from raptor_pim.ordering.events import LOAD, LOCAL, STORE, TRANSFER
 
 PERIOD, WIDTH, READ, WRITE, BUS_WIDTH, HOST_WIDTH, HOST_READ, HOST_WRITE, RETIRE = range(9)
 _REQUEST_HOLD = 1.0
+_LOOKS = 40
 
 
 @njit(cache=True, inline="always")
@@ -146,7 +147,8 @@ def list_schedule(events: Any, after: Any, chip: Any, tail: Any, place: Any) -> 
     Of all events whose inputs are there, the one with the least (start - tail) goes next. An event waits in the queue
     of the core (or host memory) that is free last of those it needs, or, while its inputs are on their way, in the
     queue of its core's *later* events. What waits for a core moves with the time at which that core is free, so
-    few events have to be looked at twice. A tree over the cores finds the least first one.
+    few events have to be looked at twice; after ``_LOOKS`` looks per event, the first one goes as it stands. A tree
+    over the cores finds the least first one.
     """
     kind, core, peer = events[0], events[1], events[2]
     latency = chip[0]
@@ -163,15 +165,15 @@ def list_schedule(events: Any, after: Any, chip: Any, tail: Any, place: Any) -> 
             _enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues)
     for c in range(cores):
         _tell(c, free, queues)
-    done = 0
+    done, looks, most = 0, 0, _LOOKS * count
     while tree[1] < np.inf:
         c = 1
         while c < leaves:
             c = 2 * c if tree[2 * c] <= tree[2 * c + 1] else 2 * c + 1
         k = _dequeue(c - leaves, free, queues)
         _tell(c - leaves, free, queues)
-        start, _ = _held_by(k, ready[k], kind, core, peer, latency, free)
-        if start - tail[k] > tree[1]:
+        looks += 1
+        if looks < most and _key(k, ready[k], kind, core, peer, latency, free, tail) > tree[1]:
             _tell(_enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues), free, queues)
             continue
         place[k] = done
@@ -220,6 +222,16 @@ def _queues(kind: Any, core: Any, peer: Any, cores: int) -> Any:
         np.empty(later_begin[-1], np.int64),
         np.full(2 * leaves, np.inf),
     )
+
+
+@njit(cache=True)
+def _key(k: int, ready: float, kind: Any, core: Any, peer: Any, latency: Any, free: Any, tail: Any) -> float:
+    """The key that event ``k`` would have in its queue now, rounded as it is there: keys that differ by rounding from
+    those of the queues would have events change places for ever."""
+    start, c = _held_by(k, ready, kind, core, peer, latency, free)
+    if c < 0:
+        return float(start - tail[k])
+    return float(free[c] + ((start - free[c]) - tail[k]))
 
 
 @njit(cache=True)

@@ -24,7 +24,7 @@ def programs(draw: st.DrawFn) -> tuple[Events, list[tuple[int, int]]]:
     kind = rng.integers(LOCAL, STORE + 1, count).astype(np.int8)
     core = rng.integers(0, 5, count)
     peer = np.where(kind == TRANSFER, (core + rng.integers(1, 5, count)) % 5, -1)
-    time = np.where(kind == LOCAL, rng.integers(1, 2000, count), 0).astype(float)
+    time = np.where(kind == LOCAL, rng.integers(1, 2000, count) / draw(st.sampled_from([1, 3, 7])), 0)
     messages = np.where(kind == LOCAL, 0, rng.integers(1, 4, count))
     elements = np.where(kind == LOCAL, 0, rng.integers(1, 500, count))
     pairs = {tuple(sorted(rng.choice(count, 2, replace=False).tolist())) for _ in range(count) if count > 1}
@@ -42,6 +42,20 @@ def reordered(events: Events, pairs: list[tuple[int, int]], place: np.ndarray) -
     old = np.argsort(place)
     moved = Events(*(column[old] for column in attrs.astuple(events, recurse=False)))
     return moved, table(events.count, sorted((int(place[a]), int(place[b])) for a, b in pairs))
+
+
+def test_rounding_does_not_keep_it_from_ending() -> None:
+    """Many events on two cores whose times no binary fraction holds."""
+    rng = np.random.default_rng(0)
+    count = 3000
+    kind = rng.choice(np.array([LOCAL, TRANSFER], dtype=np.int8), count)
+    core = rng.integers(0, 2, count)
+    peer, zero = np.where(kind == TRANSFER, 1 - core, -1), np.zeros(count, dtype=np.int64)
+    time = np.where(kind == LOCAL, rng.integers(1, 9, count) / 7, 0)
+    events = Events(kind, core, peer, time, zero + (kind == TRANSFER), zero + 5)
+    pairs = sorted({tuple(sorted(rng.choice(count, 2, replace=False).tolist())) for _ in range(2000)})
+    order = best_order(events, table(count, pairs), MACHINE)  # type: ignore[arg-type]
+    assert sorted(order.place.tolist()) == list(range(count))
 
 
 @settings(deadline=None, max_examples=200)
