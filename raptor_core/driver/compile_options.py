@@ -22,7 +22,12 @@ CORE_OPTIONS: tuple[Option, ...] = (
     Option("input_staging", bool, "copies of network inputs on the cores where lanes share them", default=True),
     Option("pipeline", int, "number of throughput stages; 1 schedules for latency", default=1, minimum=1),
     Option(
-        "optimize", int, "seconds of search for the scheduler's options with the least predicted latency", 0, minimum=0
+        "optimize",
+        int,
+        "seconds of search for the scheduler's options with the least predicted latency; 0: none, 86400 (a day) at most",
+        default=0,
+        minimum=0,
+        maximum=86_400,
     ),
     Option("seed", int, "seed of random choices, for plugins that make any", default=0, minimum=0, maximum=2**63 - 1),
 )
