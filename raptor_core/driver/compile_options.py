@@ -24,7 +24,7 @@ CORE_OPTIONS: tuple[Option, ...] = (
     Option(
         "optimize",
         int,
-        "seconds of search for the scheduler's options with the least predicted latency; 0: none, 86400 (a day) at most",
+        "seconds of search for the scheduler's options with the least predicted latency; 0: none, at most 86400",
         default=0,
         minimum=0,
         maximum=86_400,
