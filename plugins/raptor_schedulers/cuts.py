@@ -83,7 +83,7 @@ def following_cut(op: ComputeOp, held: Sequence[Cut | None], types: Types, machi
             return None
         found = [op.carried(operand, box, types) for box in from_array(cut.boxes)]
         kept = [(lane, box) for lane, box in enumerate(found) if box is not None and not box.is_empty]
-        if len(found) > sum(box is not None for box in found) or not kept:
+        if any(box is None for box in found) or not kept:
             return None
         kernel = box_kernel(op, max((box for _, box in kept), key=lambda box: box.elements), types, machine)
         lane_ns += machine.kernel_ns(kernel)

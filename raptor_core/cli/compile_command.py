@@ -12,7 +12,6 @@ from raptor_core.cli.console import Console
 from raptor_core.diagnostics import ExitCode, UsageError
 from raptor_core.driver.compiling import CompileResult, compile, prepare
 from raptor_core.passes.instrumentation import timing_table
-from raptor_core.passes.pipeline import FIRST_STAGE
 from raptor_core.plugins.manager import PluginManager
 
 PROG = "raptor compile"
@@ -106,7 +105,7 @@ def _print_pipeline(given: dict[str, Any], options: dict[str, Any], plugins: Plu
         plugins, given["target"], profile_file=given["profile_file"], options=options, passes=given["passes"]
     )
     if console.as_json:
-        console.json({"stages": [FIRST_STAGE, *ready.pipeline.names]})
+        console.json({"stages": ready.pipeline.stages})
     else:
         console.result(str(ready.pipeline))
     return int(ExitCode.OK)

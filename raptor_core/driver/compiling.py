@@ -151,7 +151,7 @@ def compile(
     module = with_machine(module, ready.choice.target.name, ready.configuration.facts)
     found = None
     if ready.options.shared["optimize"]:
-        check_stage(module, (FIRST_STAGE, *ready.pipeline.names), SCHEDULE_STAGE, stop_after)
+        check_stage(module, ready.pipeline.stages, SCHEDULE_STAGE, stop_after)
         found = _search(module, ready, options or {}, report)
         given = {**(options or {}), **found.values}
         ready = prepare(plugins, target, profile_file=profile_file, options=given, passes=passes)
@@ -195,7 +195,7 @@ def _run_passes(
 def _search(module: Module, ready: Preparation, given: Mapping[str, Any], report: Progress) -> SearchResult:
     """What raptor_core.driver.search finds for the scheduler's options; passes before it run once."""
     shared = ready.options.shared
-    stages = (FIRST_STAGE, *ready.pipeline.names)
+    stages = ready.pipeline.stages
     before = stages[stages.index(SCHEDULE_STAGE) - 1]
     if stages.index(module.stage) < stages.index(before):
         module = _run_passes(module, ready, before, None, []).module
@@ -227,7 +227,7 @@ def _emit(
 def _check_output(path: Path | None, stop_after: str | None, pipeline: Pipeline, overwrite: bool) -> None:
     """Refuse at once what would be refused after minutes."""
     if stop_after is not None:
-        stages = (FIRST_STAGE, *pipeline.names)
+        stages = pipeline.stages
         if stop_after not in stages:
             raise unknown_name("stage", stop_after, stages)
         if path is not None and path.is_dir():

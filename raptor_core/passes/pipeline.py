@@ -62,6 +62,11 @@ class Pipeline:
         """The names of the passes, in order."""
         return tuple(pass_.name for pass_ in self.passes)
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What a module goes through: ``graph``, then the names of the passes."""
+        return (FIRST_STAGE, *self.names)
+
     def __str__(self) -> str:
         return ", ".join(self.names)
 
@@ -107,7 +112,7 @@ class Pipeline:
         return PipelineResult(module, timings, notes, reports)
 
     def _selected(self, start_after: str | None, stop_after: str | None) -> tuple[Pass, ...]:
-        stages = (FIRST_STAGE, *self.names)
+        stages = self.stages
         for stage in (start_after, stop_after):
             if stage is not None and stage not in stages:
                 raise unknown_name("stage", stage, stages)

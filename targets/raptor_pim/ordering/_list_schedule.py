@@ -22,6 +22,7 @@ from raptor_pim.ordering.events import LOAD, LOCAL, STORE, TRANSFER
 PERIOD, WIDTH, READ, WRITE, BUS_WIDTH, HOST_WIDTH, HOST_READ, HOST_WRITE, RETIRE = range(9)
 _REQUEST_HOLD = 1.0
 _LOOKS = 40
+"""Looks per event that an exact choice may take; very many messages between busy cores would take more."""
 
 
 @njit(cache=True, inline="always")
@@ -147,7 +148,7 @@ def list_schedule(events: Any, after: Any, chip: Any, tail: Any, place: Any) -> 
     Of all events whose inputs are there, the one with the least (start - tail) goes next. An event waits in the queue
     of the core (or host memory) that is free last of those it needs, or, while its inputs are on their way, in the
     queue of its core's *later* events. What waits for a core moves with the time at which that core is free, so
-    few events have to be looked at twice; after ``_LOOKS`` looks per event, the first one goes as it stands. A tree
+    few events have to be looked at twice; after ``_LOOKS`` looks per event the first one goes as it stands. A tree
     over the cores finds the least first one.
     """
     kind, core, peer = events[0], events[1], events[2]
@@ -164,32 +165,34 @@ def list_schedule(events: Any, after: Any, chip: Any, tail: Any, place: Any) -> 
         if waiting[k] == 0:
             _enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues)
     for c in range(cores):
-        _tell(c, free, queues)
+        _update_tree(c, free, queues)
     done, looks, most = 0, 0, _LOOKS * count
     while tree[1] < np.inf:
         c = 1
         while c < leaves:
             c = 2 * c if tree[2 * c] <= tree[2 * c + 1] else 2 * c + 1
         k = _dequeue(c - leaves, free, queues)
-        _tell(c - leaves, free, queues)
+        _update_tree(c - leaves, free, queues)
         looks += 1
-        if looks < most and _key(k, ready[k], kind, core, peer, latency, free, tail) > tree[1]:
-            _tell(_enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues), free, queues)
+        start, holder = _held_by(k, ready[k], kind, core, peer, latency, free)
+        key = _offset(start, holder, tail[k], free) + (free[holder] if holder >= 0 else 0.0)
+        if looks < most and key > tree[1]:
+            _update_tree(_enqueue(k, ready[k], kind, core, peer, latency, free, tail, queues), free, queues)
             continue
         place[k] = done
         done += 1
         end = _run(k, ready[k], events, chip, free, switch)
-        _tell(core[k], free, queues)
+        _update_tree(core[k], free, queues)
         if kind[k] == TRANSFER:
-            _tell(peer[k], free, queues)
+            _update_tree(peer[k], free, queues)
         elif kind[k] != LOCAL:
-            _tell(host, free, queues)
+            _update_tree(host, free, queues)
         for j in range(first[k], first[k + 1]):
             s = successors[j]
             ready[s] = max(ready[s], end)
             waiting[s] -= 1
             if waiting[s] == 0:
-                _tell(_enqueue(s, ready[s], kind, core, peer, latency, free, tail, queues), free, queues)
+                _update_tree(_enqueue(s, ready[s], kind, core, peer, latency, free, tail, queues), free, queues)
     return float(free.max())
 
 
@@ -225,13 +228,11 @@ def _queues(kind: Any, core: Any, peer: Any, cores: int) -> Any:
 
 
 @njit(cache=True)
-def _key(k: int, ready: float, kind: Any, core: Any, peer: Any, latency: Any, free: Any, tail: Any) -> float:
-    """The key that event ``k`` would have in its queue now, rounded as it is there: keys that differ by rounding from
-    those of the queues would have events change places for ever."""
-    start, c = _held_by(k, ready, kind, core, peer, latency, free)
-    if c < 0:
-        return float(start - tail[k])
-    return float(free[c] + ((start - free[c]) - tail[k]))
+def _offset(start: float, holder: int, tail: float, free: Any) -> float:
+    """The key of an event in its queue: (start - tail), in the queue of due events from when its core is free."""
+    if holder < 0:
+        return float(start - tail)
+    return float((start - free[holder]) - tail)
 
 
 @njit(cache=True)
@@ -241,14 +242,15 @@ def _enqueue(
     """Puts event ``k`` into the queue of whom it waits for; gives the core whose queues have changed."""
     due_begin, due_size, due_keys, due, later_begin, later_size, later_keys, later, _ = queues
     start, c = _held_by(k, ready, kind, core, peer, latency, free)
+    key = _offset(start, c, tail[k], free)
     if c < 0:
         c = core[k]
         low = later_begin[c]
-        _push(later_keys, later, low, later_size[c], start - tail[k], k)
+        _push(later_keys, later, low, later_size[c], key, k)
         later_size[c] += 1
     else:
         low = due_begin[c]
-        _push(due_keys, due, low, due_size[c], (start - free[c]) - tail[k], k)
+        _push(due_keys, due, low, due_size[c], key, k)
         due_size[c] += 1
     return int(c)
 
@@ -270,7 +272,7 @@ def _dequeue(c: int, free: Any, queues: Any) -> int:
 
 
 @njit(cache=True)
-def _tell(c: int, free: Any, queues: Any) -> None:
+def _update_tree(c: int, free: Any, queues: Any) -> None:
     """Brings the least key of core ``c`` up to date in the tree of minima."""
     due_begin, due_size, due_keys, _, later_begin, later_size, later_keys, _, tree = queues
     key = np.inf

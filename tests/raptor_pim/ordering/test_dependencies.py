@@ -65,8 +65,19 @@ def buffer_table() -> pim.Buffers:
     )
 
 
-def clears(**columns: np.ndarray) -> pim.Clear:
-    return pim.Clear(name="c", **columns)
+def message(order: int, source_offset: int) -> pim.Transfer:
+    """Four elements of core 0's first buffer to core 1."""
+    return pim.Transfer(
+        name="t",
+        sources=ints(0),
+        destinations=ints(1),
+        order=ints(order),
+        source_buffers=ints(0),
+        source_offsets=ints(source_offset),
+        destination_buffers=ints(2),
+        destination_offsets=ints(0),
+        elements=ints(4),
+    )
 
 
 def test_lifetimes_follow_the_events() -> None:
@@ -74,17 +85,7 @@ def test_lifetimes_follow_the_events() -> None:
     clear = pim.Clear(
         name="c", cores=ints(0, 1), order=ints(3, 7), buffers=ints(0, 2), offsets=ints(0, 0), elements=ints(8, 4)
     )
-    send = pim.Transfer(
-        name="t",
-        sources=ints(0),
-        destinations=ints(1),
-        order=ints(5),
-        source_buffers=ints(0),
-        source_offsets=ints(0),
-        destination_buffers=ints(2),
-        destination_offsets=ints(0),
-        elements=ints(4),
-    )
+    send = message(order=5, source_offset=0)
     live = with_lifetimes(buffers, [clear, send])
     assert live.first.tolist() == [3, 0, 5, 0, 0]
     assert live.last.tolist() == [5, 0, 7, 0, 0]
@@ -96,17 +97,7 @@ def test_a_reader_waits_for_those_that_write_what_it_reads() -> None:
     clear = pim.Clear(
         name="c", cores=ints(0, 0), order=ints(0, 0), buffers=ints(0, 0), offsets=ints(0, 4), elements=ints(4, 4)
     )
-    send = pim.Transfer(
-        name="t",
-        sources=ints(0),
-        destinations=ints(1),
-        order=ints(1),
-        source_buffers=ints(0),
-        source_offsets=ints(4),
-        destination_buffers=ints(2),
-        destination_offsets=ints(0),
-        elements=ints(4),
-    )
+    send = message(order=1, source_offset=4)
     module = one_by_one(Module(name="m", operations=(buffers, clear, send)))
     events = read_events(module, MACHINE)
     assert events.count == 3
