@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raptor_core.diagnostics import RaptorError
 from raptor_performance.program import read_program
-from raptor_performance.view import timing_view
+from raptor_performance.view import softmax_as, timing_view
 from raptor_pim.artifacts.chip import ChipConfiguration, SimulationMode
 from raptor_pim.artifacts.export_chip import write_chip
 from raptor_pim.artifacts.model import CONFIG_FILE, binary_program_file, core_key
@@ -17,12 +17,20 @@ from raptor_pim.isa.records import encode_program
 CHIP_FOLDER = "chip"
 
 
-def export_program(source: Path, target: Path, *, view: str, configuration: ChipConfiguration | None = None) -> Path:
+def export_program(
+    source: Path,
+    target: Path,
+    *,
+    view: str,
+    configuration: ChipConfiguration | None = None,
+    softmax: str | None = None,
+) -> Path:
     """Writes the program at ``source`` as a folder that the published simulator loads as it is; gives ``target``.
 
     ``view`` is ``timing`` (see raptor_performance.view) or ``float32``. With ``configuration`` the chip's files go
-    along, in the subfolder ``chip``, for both modes. The folder appears whole or not at all. Raises RaptorError for a
-    bad program, or when ``target`` exists or cannot be written.
+    along, in the subfolder ``chip``, for both modes. ``softmax`` names the instruction that takes the place of every
+    softmax, which that simulator refuses; the program can then only be timed. The folder appears whole or not at all.
+    Raises RaptorError for a bad program, or when ``target`` exists or cannot be written.
     """
     program = read_program(source)
     if target.exists():
@@ -37,7 +45,8 @@ def export_program(source: Path, target: Path, *, view: str, configuration: Chip
         with temporary_sibling(target.absolute()) as folder:
             (folder / CONFIG_FILE).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
             for core, records in enumerate(program.programs):
-                seen = timing_view(records) if view == "timing" else records
+                timed = softmax_as(records, softmax)
+                seen = timing_view(timed) if view == "timing" else timed
                 (folder / binary_program_file(core)).write_bytes(encode_program(seen))
             if configuration is not None:
                 for mode in SimulationMode:

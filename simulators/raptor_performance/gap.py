@@ -35,7 +35,7 @@ class BoundReport:
     the network's inputs and outputs; the longer one is the least interval between two inputs, too.
     ``causes`` maps every cause to ns of an average core; with the bound's share they add up to ``achieved_ns``.
     ``predicted_ns`` is what the compiler expected, on this chip and in the timing view; None when the folder does not
-    say.
+    say. ``softmax`` is the instruction that every softmax took its time from.
     """
 
     layers: tuple[LayerBound, ...]
@@ -48,6 +48,7 @@ class BoundReport:
     least_products: int
     view: str
     predicted_ns: float | None = None
+    softmax: str | None = None
 
     @property
     def compute_ns(self) -> float:
@@ -64,6 +65,7 @@ class BoundReport:
         bound = self.bound_ns
         return {
             "view": self.view,
+            "softmax_as": self.softmax,
             "source": "network" if self.layers else "program",
             "bound_ms": bound / 1e6,
             "compute_bound_ms": self.compute_ns / 1e6,
@@ -120,6 +122,7 @@ def bound_report(timed: Timed, folder: Path) -> BoundReport:
         least_products,
         timed.view,
         read_prediction(folder) if timed.view == "timing" else None,
+        timed.softmax,
     )
 
 

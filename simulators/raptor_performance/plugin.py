@@ -7,6 +7,13 @@ from typing import ClassVar
 from raptor_core.options import Option
 from raptor_core.simulation.contract import SimulationRequest, SimulationResult
 
+SOFTMAX_STAND_INS = ("vrelu", "vtanh", "vsigm")
+"""What a softmax may be timed as: the model has times for these, and their fields are the same."""
+
+SOFTMAX_HELP = (
+    "take the time of a softmax from this instruction of its length; default: refuse, the model has no time for it"
+)
+
 OPTIONS: tuple[Option, ...] = (
     Option("config", str, "chip configuration (JSON); default: the chip that the program was compiled for"),
     Option(
@@ -20,6 +27,12 @@ OPTIONS: tuple[Option, ...] = (
         str,
         "time the 8-bit view of the program, or the program as it is; default: timing for folders made by Raptor",
         choices=("timing", "float32"),
+    ),
+    Option(
+        "softmax_as",
+        str,
+        SOFTMAX_HELP,
+        choices=SOFTMAX_STAND_INS,
     ),
     Option("sim_time_ms", float, "simulated time in throughput mode; default: what the configuration says"),
     Option("layers", bool, "time of every layer of the network, by unit", default=False),

@@ -102,8 +102,8 @@ def _bad_name(path: Path, name: str, reason: str) -> RaptorError:
     )
 
 
-def check_program(program: Program, configuration: ChipConfiguration) -> None:
-    """Whether the chip can run the program, and the model can time it.
+def check_program(program: Program, configuration: ChipConfiguration, *, softmax: bool = False) -> None:
+    """Whether the chip can run the program, and the model can time it; with ``softmax`` a softmax is no obstacle.
 
     Raises RaptorError for more cores or crossbars than the chip has, an instruction that the model does not know, a
     product of no weight bits, or a partner that the program does not list.
@@ -121,14 +121,25 @@ def check_program(program: Program, configuration: ChipConfiguration) -> None:
                 f"{configuration.crossbars_per_core}",
             )
     for core, records in enumerate(program.programs):
+        if not softmax:
+            _check_no_softmax(program, core, records)
         _check_instructions(program, core, records)
+
+
+def _check_no_softmax(program: Program, core: int, records: Records) -> None:
+    found = records["op"] == Opcode.VSOFTMAX
+    if found.any():
+        raise _untimed(
+            program,
+            core,
+            int(found.argmax()),
+            "vsoftmax has no timing in this model",
+            "say what to take its time from: --softmax-as vsigm",
+        )
 
 
 def _check_instructions(program: Program, core: int, records: Records) -> None:
     op = records["op"]
-    softmax = op == Opcode.VSOFTMAX
-    if softmax.any():
-        raise _untimed(program, core, int(softmax.argmax()), "vsoftmax has no timing in this model")
     weightless = (op == Opcode.MVMUL) & (records["r2_or_imm"] < 1)
     if weightless.any():
         raise _untimed(program, core, int(weightless.argmax()), "a product needs mbiw of at least 1")
@@ -152,10 +163,11 @@ def _unfit(program: Program, reason: str) -> RaptorError:
     )
 
 
-def _untimed(program: Program, core: int, pc: int, reason: str) -> RaptorError:
+def _untimed(program: Program, core: int, pc: int, reason: str, hint: str | None = None) -> RaptorError:
     return RaptorError(
         "cannot-time-program",
         "the program cannot be timed",
         where=f"{program.where}: core {core} pc {pc}",
         reason=reason,
+        hint=hint,
     )

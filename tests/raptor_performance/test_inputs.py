@@ -14,7 +14,7 @@ from raptor_core.diagnostics import RaptorError, UsageError
 from raptor_core.options import resolve_options
 from raptor_core.simulation.contract import SimulationRequest, Simulator
 from raptor_performance.export import export_program
-from raptor_performance.plugin import SIMULATOR
+from raptor_performance.plugin import SIMULATOR, SOFTMAX_STAND_INS
 from raptor_performance.program import read_program
 from raptor_performance.view import timing_view
 from raptor_pim.artifacts import Artifact, ArtifactConfig, write_artifact
@@ -219,6 +219,48 @@ def test_bad_programs(tmp_path: Path, config: str, program: Any, text: str) -> N
         simulate(single(tmp_path, program), config=config)
     assert text in caught.value.render()
     assert "program.json" in caught.value.render()
+
+
+SOFTMAX = {"op": "vsoftmax", "rd": 0, "rs1": 0, "len": 40}
+
+
+def test_a_softmax_is_refused_with_the_way_out(tmp_path: Path, config: str) -> None:
+    with pytest.raises(RaptorError) as caught:
+        simulate(single(tmp_path, changed(core0=[WIDTHS, SOFTMAX])), config=config)
+    assert "core 0 pc 1" in caught.value.render()
+    assert "--softmax-as vsigm" in caught.value.render()
+
+
+@pytest.mark.parametrize("stand_in", SOFTMAX_STAND_INS)
+def test_a_softmax_takes_the_time_of_its_stand_in(tmp_path: Path, config: str, stand_in: str) -> None:
+    core2 = PROGRAM["core2"]
+    assert isinstance(core2, list)
+    other = changed(core2=[*core2, {**SOFTMAX, "op": stand_in}])
+    expected = simulate(single(tmp_path, other), config=config)
+    assert "softmax_as" not in expected
+    timed = simulate(single(tmp_path, changed(core2=[*core2, SOFTMAX])), config=config, softmax_as=stand_in)
+    assert timed["softmax_as"] == stand_in
+    assert timed["instruction_histogram"]["vsoftmax"] == 1
+    for figure in ("latency_ms", "energy_pj", "cores"):
+        assert timed[figure] == expected[figure]
+    assert timed["latency_ms"] > simulate(single(tmp_path, PROGRAM), config=config)["latency_ms"]
+
+
+def test_a_stand_in_without_a_softmax_changes_nothing(tmp_path: Path, config: str) -> None:
+    plain = simulate(single(tmp_path, PROGRAM), config=config)
+    wished = simulate(single(tmp_path, PROGRAM), config=config, softmax_as="vsigm")
+    assert {**plain, "wall_seconds": 0} == {**wished, "wall_seconds": 0}
+
+
+def test_an_exported_softmax_can_be_timed(tmp_path: Path, config: str) -> None:
+    core2 = PROGRAM["core2"]
+    assert isinstance(core2, list)
+    path = single(tmp_path, changed(core1=[], core2=[*core2, SOFTMAX]))
+    with pytest.raises(RaptorError, match="cannot be timed"):
+        simulate(export_program(path, tmp_path / "kept", view="float32"), config=config)
+    written = export_program(path, tmp_path / "replaced", view="float32", softmax="vtanh")
+    expected = simulate(path, config=config, softmax_as="vtanh")
+    assert simulate(written, config=config)["latency_ms"] == expected["latency_ms"]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, config: str) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from raptor_core.cli.console import Console
 from raptor_core.diagnostics import ExitCode
+from raptor_performance.plugin import SOFTMAX_HELP, SOFTMAX_STAND_INS
 
 
 class CompareCommand:
@@ -24,6 +25,7 @@ class CompareCommand:
         parser.add_argument("--config", metavar="FILE", help="chip to time both on; default: each on its own")
         parser.add_argument("--mode", choices=("latency", "throughput"), default="latency", help="default: latency")
         parser.add_argument("--view", choices=("timing", "float32"), help="default: timing for folders made by Raptor")
+        parser.add_argument("--softmax-as", choices=SOFTMAX_STAND_INS, help=SOFTMAX_HELP)
 
     def run(self, arguments: argparse.Namespace) -> int:
         """See raptor_core.plugins.extensions.Command."""
@@ -31,7 +33,12 @@ class CompareCommand:
         from raptor_performance.run import time_program
 
         console = Console(as_json=arguments.json)
-        options = {"config": arguments.config, "view": arguments.view, "mode": arguments.mode}
+        options = {
+            "config": arguments.config,
+            "view": arguments.view,
+            "mode": arguments.mode,
+            "softmax_as": arguments.softmax_as,
+        }
         figures = []
         for path in (Path(arguments.first), Path(arguments.second)):
             console.progress(f"simulating {path.name}")

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from raptor_core.cli.console import Console
 from raptor_core.diagnostics import ExitCode
+from raptor_performance.plugin import SOFTMAX_STAND_INS
 
 
 class ExportCommand:
@@ -27,6 +28,11 @@ class ExportCommand:
             default="timing",
             help="8-bit elements of one byte (timing, the default), or the program as it is (float32)",
         )
+        parser.add_argument(
+            "--softmax-as",
+            choices=SOFTMAX_STAND_INS,
+            help="write this instruction in place of every softmax, which that simulator refuses",
+        )
         parser.add_argument("--config", metavar="FILE", help="chip configuration to put beside; default: its own")
 
     def run(self, arguments: argparse.Namespace) -> int:
@@ -39,7 +45,13 @@ class ExportCommand:
         program = read_program(source)
         chip = Path(arguments.config) if arguments.config else program.chip_file
         configuration = load_chip(chip) if chip is not None else None
-        written = export_program(source, Path(arguments.output), view=arguments.view, configuration=configuration)
+        written = export_program(
+            source,
+            Path(arguments.output),
+            view=arguments.view,
+            configuration=configuration,
+            softmax=arguments.softmax_as,
+        )
         figures = {
             "path": str(written),
             "view": arguments.view,

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from raptor_core.cli.console import Console
 from raptor_core.diagnostics import ExitCode
+from raptor_performance.plugin import SOFTMAX_HELP, SOFTMAX_STAND_INS
 
 
 class ReportCommand:
@@ -23,6 +24,7 @@ class ReportCommand:
         parser.add_argument("program", metavar="DIR", help="the program folder")
         parser.add_argument("--config", metavar="FILE", help="chip configuration; default: the program's own")
         parser.add_argument("--view", choices=("timing", "float32"), help="default: timing for folders made by Raptor")
+        parser.add_argument("--softmax-as", choices=SOFTMAX_STAND_INS, help=SOFTMAX_HELP)
 
     def run(self, arguments: argparse.Namespace) -> int:
         """See raptor_core.plugins.extensions.Command."""
@@ -31,7 +33,12 @@ class ReportCommand:
 
         console = Console(as_json=arguments.json)
         folder = Path(arguments.program)
-        options = {"config": arguments.config, "view": arguments.view, "mode": "latency"}
+        options = {
+            "config": arguments.config,
+            "view": arguments.view,
+            "mode": "latency",
+            "softmax_as": arguments.softmax_as,
+        }
         console.progress("simulating")
         report = bound_report(time_program(folder, options), folder)
         console.end_progress()
@@ -55,6 +62,7 @@ class ReportCommand:
                 "throughput interval": figures["least_throughput_interval_ms"],
                 "achieved ms": figures["achieved_ms"],
                 "achieved / bound": figures["achieved_over_bound"],
+                "softmax timed as": report.softmax or "there is none",
                 "predicted ms": figures["predicted_ms"],
                 "achieved / predicted": figures["achieved_over_predicted"],
                 "products": f"{report.products} ({report.least_products} needed)",
