@@ -104,10 +104,16 @@ def edge_ns(
     met = overlap(needs, fragments, type_.order)
     at_home = met.shared.argmax(axis=1)
     rows = np.arange(at_home.size)
-    remote = elements - met.shared[rows, at_home]
-    messages = met.runs.sum(axis=1) - met.runs[rows, at_home]
-    if remote.max() <= 0:
-        return 0.0
-    received = machine.transfer_ns(float(remote.max()), float(messages[remote.argmax()]))
+    # Where there are more lanes than fragments, the others have none at home.
     share = lanes / fragments.shape[0]
-    return received + machine.transfer_ns(float(remote.mean()) * share, float(messages.mean()) * share)
+    homeless = max(0.0, 1.0 - 1.0 / share)
+    total = met.runs.sum(axis=1)
+    remote = elements - met.shared[rows, at_home]
+    messages = total - met.runs[rows, at_home]
+    if homeless == 0 and remote.max() <= 0:
+        return 0.0
+    worst, count = (elements, total) if homeless else (remote, messages)
+    received = machine.transfer_ns(float(worst.max()), float(count[worst.argmax()]))
+    sent = homeless * elements.mean() + (1 - homeless) * remote.mean()
+    sends = homeless * total.mean() + (1 - homeless) * messages.mean()
+    return received + machine.transfer_ns(float(sent) * share, float(sends) * share)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from raptor_core.diagnostics import UsageError
+from raptor_performance.flows import message_flows
 from raptor_performance.program import Program
 from raptor_performance.traced import UNITS, Numbers, Traced
 
-_SEND, _RECEIVE = UNITS.index("send"), UNITS.index("receive")
+_RECEIVE = UNITS.index("receive")
 _STEP_US = 0.001
 """The least time that viewers tell apart."""
 
@@ -62,7 +63,7 @@ def _events(traced: Traced, program: Program, chosen: Numbers) -> Iterator[dict[
         yield {"ph": "M", "name": "process_sort_index", "pid": core, "args": {"sort_index": core}}
         for unit in np.unique(units[cores == core]).tolist():
             yield {"ph": "M", "name": "thread_name", "pid": core, "tid": unit, "args": {"name": UNITS[unit]}}
-    flows = _whole(_flows(traced, program), chosen)
+    flows = _whole(message_flows(traced, program), chosen)
     columns = (traced.core, traced.pc, traced.unit, traced.source, traced.start / 1000, traced.duration / 1000)
     for index, *row in zip(chosen.tolist(), *(column[chosen].tolist() for column in columns), strict=True):
         core, pc, unit, source, begin, duration = row
@@ -84,25 +85,3 @@ def _whole(flows: Numbers, chosen: Numbers) -> Numbers:
     """The flows with those taken away of which ``chosen`` holds only one end."""
     numbers, counts = np.unique(flows[chosen], return_counts=True)
     return np.where(np.isin(flows, numbers[counts == 2]), flows, -1)
-
-
-def _flows(traced: Traced, program: Program) -> Numbers:
-    """A number that a send and its receive share, -1 for other instructions: the n-th message between two cores."""
-    flows = np.full(traced.core.size, -1, dtype=np.int64)
-    peer = np.zeros(traced.core.size, dtype=np.int64)
-    for core in np.unique(traced.core).tolist():
-        own = traced.core == core
-        peer[own] = program.programs[core]["r2_or_imm"][traced.pc[own]]
-    cores = len(program.programs)
-    keyed: dict[int, Numbers] = {}
-    for unit, (source, target) in ((_SEND, (traced.core, peer)), (_RECEIVE, (peer, traced.core))):
-        rows = np.flatnonzero(traced.unit == unit)
-        pair = source[rows] * cores + target[rows]
-        by_pair = np.lexsort((traced.start[rows], pair))
-        ordered = pair[by_pair]
-        begins = np.flatnonzero(np.diff(ordered, prepend=-1))
-        rank = np.arange(ordered.size) - np.repeat(begins, np.diff(np.append(begins, ordered.size)))
-        keyed[unit] = np.empty(rows.size, dtype=np.int64)
-        keyed[unit][by_pair] = ordered * (1 << 24) + rank
-        flows[rows] = keyed[unit]
-    return flows

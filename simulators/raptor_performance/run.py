@@ -17,7 +17,7 @@ from raptor_performance.failures import check_finished
 from raptor_performance.metrics import run_metrics
 from raptor_performance.program import Program, check_program, read_program
 from raptor_performance.text_report import write_report
-from raptor_performance.traced import layer_table, traced_instructions
+from raptor_performance.traced import Traced, layer_table, traced_instructions
 from raptor_performance.view import softmax_as, timing_view
 from raptor_pim.artifacts.chip import ChipConfiguration, SimulationMode, load_chip
 from raptor_pim.artifacts.mesh import read_mesh
@@ -83,18 +83,11 @@ def _seen(
     """Writes trace and picture as asked for; gives figures about them, and the table of layers."""
     if not timed.run.trace.size:
         return {}, {}
-    source_map = read_source_map(path, [records.size for records in timed.program.programs])
-    traced = traced_instructions(
-        timed.run.trace,
-        timed.program,
-        source_map,
-        read_mesh(timed.configuration),
-        timed.configuration.chip_config.network_config.bus_width,
-    )
+    traced = trace_of(timed, path)
     figures: dict[str, Any] = {}
     tables: dict[str, list[dict[str, Any]]] = {}
     if options.get("layers"):
-        if source_map is None:
+        if not traced.layers:
             raise RaptorError(
                 "no-source-map",
                 "the program does not say which layers its instructions are of",
@@ -116,6 +109,17 @@ def _seen(
     return figures, tables
 
 
+def trace_of(timed: Timed, path: Path) -> Traced:
+    """What was traced of a run of the program at ``path``."""
+    return traced_instructions(
+        timed.run.trace,
+        timed.program,
+        read_source_map(path, [records.size for records in timed.program.programs]),
+        read_mesh(timed.configuration),
+        timed.configuration.chip_config.network_config.bus_width,
+    )
+
+
 def _trace_rows(program: Program, configuration: ChipConfiguration, options: Mapping[str, Any]) -> int:
     """How many instructions to trace: all of one run when somebody wants to see them."""
     if not any(options.get(name) for name in ("layers", "trace", "plot")):
@@ -133,6 +137,7 @@ def _trace_rows(program: Program, configuration: ChipConfiguration, options: Map
 def time_program(path: Path, options: Mapping[str, Any]) -> Timed:
     """Times the program at ``path`` under the simulator's options (raptor_performance.plugin.OPTIONS).
 
+    All instructions of a latency run are traced (see trace_of) with any of the options layers, trace and plot.
     Raises RaptorError for a bad program or configuration, a deadlock or a time-out.
     """
     program = read_program(path)
