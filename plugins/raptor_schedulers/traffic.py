@@ -89,8 +89,9 @@ def edge_ns(
 ) -> float:
     """The part of :func:`traffic_ns` for one operand, held as ``fragments`` (None: by the host).
 
-    A lane is assumed to sit with the fragment it shares most with. A core receives what its lane needs and sends what
-    others need of its fragment, one after another; the host port serves all lanes one after another.
+    A lane is assumed to sit with the fragment it shares most with, one lane with each fragment; lanes beyond their
+    number have nothing at home. A core receives what its lane needs and sends what others need of its fragment, one
+    after another; the host port serves all lanes one after another.
     """
     needs = regions(op, operand, sample, types)
     elements = volumes(needs)
@@ -104,7 +105,6 @@ def edge_ns(
     met = overlap(needs, fragments, type_.order)
     at_home = met.shared.argmax(axis=1)
     rows = np.arange(at_home.size)
-    # Where there are more lanes than fragments, the others have none at home.
     share = lanes / fragments.shape[0]
     homeless = max(0.0, 1.0 - 1.0 / share)
     total = met.runs.sum(axis=1)

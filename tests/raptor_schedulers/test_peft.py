@@ -18,13 +18,14 @@ from raptor_core.ir.types import Layout, TensorType
 from raptor_core.ir.verifier import verify_module
 from raptor_core.options import resolve_options
 from raptor_core.passes.base import PassContext
-from raptor_core.spatial.boxes import Box
+from raptor_core.spatial.boxes import Box, grid
 from raptor_core.spatial.compute import ComputeOp, Constants, Matrix, Pointwise
 from raptor_core.spatial.kernel import KernelBuilder, View
 from raptor_core.spatial.passes.communicate import COMMUNICATE
 from raptor_pim.target import TARGET
 from raptor_schedulers.cuts import candidate_cuts, following_cut
 from raptor_schedulers.peft import PEFT
+from raptor_schedulers.traffic import edge_ns
 from small_network import SHAPE, Relu, expected, network
 from spatial_interpreter import execute
 
@@ -239,3 +240,16 @@ def test_cuts_are_grids_that_respect_granularity() -> None:
         assert (cut.boxes[:, :, 1] == [0, 40]).all()
         assert set(cut.boxes[:, 0, 0].tolist()) <= {0, 5, 10}
         assert cut.total_crossbars == cut.lanes * 3
+
+
+def test_a_single_fragment_is_at_home_of_one_lane_only() -> None:
+    """Seven of eight lanes receive all they need from its core, which sends it seven times."""
+    op = Pointwise(name="relu", operands=("x",), results=("y",), function=Relu())
+    types = {"x": TensorType((8, 16)), "y": TensorType((8, 16))}
+    chip = machine(8, 4)
+    whole = np.array([[[0, 0], [8, 16]]])
+    lanes = grid((8, 16), (8, 1))
+    message = chip.transfer_ns(16, 1)
+    assert edge_ns(op, 0, 8, lanes, types, whole, chip) == pytest.approx(8 * message)
+    assert edge_ns(op, 0, 8, lanes, types, lanes, chip) == 0
+    assert edge_ns(op, 0, 1, whole, types, whole, chip) == 0
