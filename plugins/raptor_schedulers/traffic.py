@@ -106,14 +106,14 @@ def edge_ns(
     at_home = met.shared.argmax(axis=1)
     rows = np.arange(at_home.size)
     share = lanes / fragments.shape[0]
-    homeless = max(0.0, 1.0 - 1.0 / share)
+    away_share = max(0.0, 1.0 - 1.0 / share)
     total = met.runs.sum(axis=1)
     remote = elements - met.shared[rows, at_home]
     messages = total - met.runs[rows, at_home]
-    if homeless == 0 and remote.max() <= 0:
+    if away_share == 0 and remote.max() <= 0:
         return 0.0
-    worst, count = (elements, total) if homeless else (remote, messages)
+    worst, count = (elements, total) if away_share else (remote, messages)
     received = machine.transfer_ns(float(worst.max()), float(count[worst.argmax()]))
-    sent = homeless * elements.mean() + (1 - homeless) * remote.mean()
-    sends = homeless * total.mean() + (1 - homeless) * messages.mean()
+    sent = away_share * elements.mean() + (1 - away_share) * remote.mean()
+    sends = away_share * total.mean() + (1 - away_share) * messages.mean()
     return received + machine.transfer_ns(float(sent) * share, float(sends) * share)

@@ -124,20 +124,17 @@ def critical_path(timed: Timed, traced: Traced) -> CriticalPath:
         )
     partner = partners(traced, timed.program)
     later = (partner >= 0) & (traced.start[partner] > traced.start)
-    # Where the core's part of the path begins, for each row: at its last message that a partner was late for.
-    first = np.flatnonzero(np.diff(traced.core, prepend=-1))
-    starts = np.zeros(traced.core.size, dtype=np.int64)
-    starts[first] = first
-    late = np.flatnonzero(later)
-    starts[late] = late
-    starts = np.maximum.accumulate(starts)
+    # Where the core's part of the path begins, for each row: at its first instruction, or its last that waited
+    # for a partner.
+    begins = np.diff(traced.core, prepend=-1) != 0
+    starts = np.maximum.accumulate(np.where(begins | later, np.arange(traced.core.size), 0))
     pieces: list[Numbers] = []
     row = int(traced.end.argmax()) if traced.core.size else -1
     while row >= 0:
         start = int(starts[row])
         pieces.append(np.arange(start, row + 1))
-        other = int(partner[start]) if later[start] else 0
-        row = other - 1 if later[start] and traced.core[other - 1] == traced.core[other] and other else -1
+        other = int(partner[start])
+        row = other - 1 if later[start] and not begins[other] else -1
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *reversed(pieces)])
     begin = np.where(later[rows], traced.start[partner[rows]], traced.start[rows])
     end = traced.end[rows]

@@ -102,8 +102,8 @@ def _bad_name(path: Path, name: str, reason: str) -> RaptorError:
     )
 
 
-def check_program(program: Program, configuration: ChipConfiguration, *, softmax: bool = False) -> None:
-    """Whether the chip can run the program, and the model can time it; with ``softmax`` a softmax is no obstacle.
+def check_program(program: Program, configuration: ChipConfiguration, *, softmax_timed: bool = False) -> None:
+    """Whether the chip can run the program, and the model can time it; with ``softmax_timed`` a softmax, too.
 
     Raises RaptorError for more cores or crossbars than the chip has, an instruction that the model does not know, a
     product of no weight bits, or a partner that the program does not list.
@@ -121,7 +121,7 @@ def check_program(program: Program, configuration: ChipConfiguration, *, softmax
                 f"{configuration.crossbars_per_core}",
             )
     for core, records in enumerate(program.programs):
-        if not softmax:
+        if not softmax_timed:
             _check_no_softmax(program, core, records)
         _check_instructions(program, core, records)
 

@@ -147,7 +147,7 @@ def time_program(path: Path, options: Mapping[str, Any]) -> Timed:
     if view == "timing":
         program = attrs.evolve(program, programs=tuple(timing_view(records) for records in program.programs))
     stand_in = options.get("softmax_as")
-    check_program(program, configuration, softmax=stand_in is not None)
+    check_program(program, configuration, softmax_timed=stand_in is not None)
     programs = [softmax_as(records, stand_in) for records in program.programs]
     begin = time.perf_counter()
     rows = _trace_rows(program, configuration, options)

@@ -1,4 +1,4 @@
-"""Chips that the tests time programs on."""
+"""Chips that the tests time programs on, and a program of the trained example."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from pathlib import Path
 
 import pytest
 
+import raptor_core
 from raptor_pim.artifacts.chip import ChipConfiguration, load_chip
 from raptor_pim.artifacts.export_chip import write_chip
 from raptor_pim.artifacts.mesh import Mesh, read_mesh
 from raptor_pim.profiles import ARCH_A
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_cnn.onnx"
+
+
+@pytest.fixture(scope="session")
+def digits_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The trained example compiled for a small chip; not to be changed."""
+    folder = tmp_path_factory.mktemp("digits") / "program"
+    options = {"core_count": 12, "crossbar_count": 40, "crossbar_size": "64"}
+    raptor_core.compile(DIGITS, target="pim", output=folder, options=options)
+    return folder
 
 
 @pytest.fixture(scope="session")

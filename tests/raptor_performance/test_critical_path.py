@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import raptor_core
 from raptor_core.cli.main import main
 from raptor_core.diagnostics import RaptorError
 from raptor_performance.critical_path import CriticalPath, critical_path
@@ -18,7 +17,6 @@ from raptor_pim.artifacts.chip import ChipConfiguration
 from raptor_pim.artifacts.export_chip import write_chip
 from timed_programs import END, WIDTHS, with_core
 
-DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_cnn.onnx"
 WORK = {"op": "vrelu", "rd": 0, "rs1": 0, "len": 4096}
 SHORT = {**WORK, "len": 8}
 
@@ -99,17 +97,9 @@ def test_several_instructions_in_flight_are_refused(tmp_path: Path, arch_a: Chip
         path_of(tmp_path, tmp_path / "chip" / "latency_config.json", [[SHORT, END]])
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("path") / "program"
-    options = {"core_count": 12, "crossbar_count": 40, "crossbar_size": "64"}
-    raptor_core.compile(DIGITS, target="pim", output=folder, options=options)
-    return folder
-
-
-def test_the_path_of_a_network_tiles_its_latency(program: Path) -> None:
-    timed = time_program(program, {"layers": True})
-    path = critical_path(timed, trace_of(timed, program))
+def test_the_path_of_a_network_tiles_its_latency(digits_program: Path) -> None:
+    timed = time_program(digits_program, {"layers": True})
+    path = critical_path(timed, trace_of(timed, digits_program))
     assert path.latency == pytest.approx(timed.metrics()["latency_ms"] * 1e6)
     assert (path.before >= 0).all()
     assert (path.end >= path.begin).all()
@@ -117,12 +107,12 @@ def test_the_path_of_a_network_tiles_its_latency(program: Path) -> None:
     assert path.hops > 0
 
 
-def test_the_command(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "critical-path", str(program), "--json"]) == 0
+def test_the_command(digits_program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "critical-path", str(digits_program), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert sum(figures["kinds_ms"].values()) == pytest.approx(figures["latency_ms"])
     assert {row["layer"] for row in figures["layers"]} >= {"conv1", "fc"}
-    assert main(["report", "critical-path", str(program)]) == 0
+    assert main(["report", "critical-path", str(digits_program)]) == 0
     text = capsys.readouterr().out
     assert "TIME ON THE CRITICAL PATH" in text
     assert "conv1" in text

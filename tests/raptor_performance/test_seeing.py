@@ -12,16 +12,12 @@ import raptor_core
 from raptor_core.diagnostics import RaptorError, UsageError
 from raptor_pim.artifacts.source_map import read_source_map
 
-DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_cnn.onnx"
 LAYERS = {"conv1", "conv2", "conv3", "pool2", "pool3", "flatten", "fc"}
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("seeing") / "program"
-    options = {"core_count": 12, "crossbar_count": 40, "crossbar_size": "64"}
-    raptor_core.compile(DIGITS, target="pim", output=folder, options=options)
-    return folder
+@pytest.fixture
+def program(digits_program: Path) -> Path:
+    return digits_program
 
 
 def time_it(program: Path, **options: Any) -> Any:
