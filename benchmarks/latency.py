@@ -40,6 +40,7 @@ ABLATIONS = {
     "lanes not spread": ["--lane-spreading", "0"],
     "movements anywhere": ["--no-movement-in-place"],
     "events in step order": ["--no-event-ordering"],
+    "one storage per value": ["--no-mirrors"],
 }
 
 

@@ -1,10 +1,11 @@
 """Communication as data: where values lie, and every movement between cores and host, as families of boxes.
 
 Each core holds at most one storage per value: the bounding box of all it computes and needs of it, elements in the
-value's layout. So local edges need no copies, and a halo received once serves every consumer on the core. All events
-of a module (clears, loads, lanes, transfers, stores) carry an ``order``, their rank in one total order: every core
-executes its own events in that order, which is why blocking transfers cannot deadlock: of all unfinished events the
-first one has both its cores standing at it.
+value's layout. So local edges need no copies, and a halo received once serves every consumer on the core. Where some
+users are better off with a storage of their own, they read a *mirror* of the value. All events of a module (clears,
+loads, copies, lanes, transfers, stores) carry an ``order``, their rank in one total order: every core executes its own
+events in that order, which is why blocking transfers cannot deadlock: of all unfinished events the first one has both
+its cores standing at it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,17 @@ from raptor_core.ir.operation import Operation, Types
 from raptor_core.spatial.boxes import BoxArray
 
 Indices = npt.NDArray[np.int64]
+
+
+@attrs.frozen(kw_only=True)
+class Mirror(Operation):
+    """A second name for a value that lanes make (operand 0): its storages hold just what the name's users need."""
+
+    kind: ClassVar[str] = "spatial.mirror"
+
+    def verify(self, types: Types) -> None:
+        if types[self.operands[0]] != types[self.results[0]]:
+            raise self.fail("it has another type than the value")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -63,8 +75,20 @@ class Load(_BoxFamily):
 
 
 @attrs.frozen(kw_only=True, eq=False)
+class Copy(_BoxFamily):
+    """Copies ``boxes`` of the value (operand 0) on ``cores`` from its storage into that of its mirror (operand 1)."""
+
+    kind: ClassVar[str] = "spatial.copy"
+
+    cores: Indices
+
+
+@attrs.frozen(kw_only=True, eq=False)
 class Transfer(_BoxFamily):
-    """Sends ``boxes`` of the value from its storage on ``sources`` to its storage on ``destinations``."""
+    """Sends ``boxes`` of the value (operand 0) from its storage on ``sources`` to ``destinations``.
+
+    There they go to the storage of the last operand: the value itself, or a mirror of it (operand 1).
+    """
 
     kind: ClassVar[str] = "spatial.transfer"
 

@@ -51,18 +51,23 @@ def storage_boxes(boxes: BoxArray, cores: Indices) -> tuple[Indices, BoxArray]:
     return unique, bounds
 
 
-def remote_pieces(needs: Needs, fragments: BoxArray, fragment_cores: Indices, shape: tuple[int, ...]) -> Pieces:
-    """What must be sent so that every need is met: intersections with fragments on other cores, each moved once.
+def fragment_pieces(
+    needs: Needs, fragments: BoxArray, fragment_cores: Indices, shape: tuple[int, ...]
+) -> tuple[Pieces, Pieces]:
+    """What must be moved so that every need is met: intersections with fragments, on other cores and on its own.
 
-    Needs are met in order of their steps; what an earlier need of the same core brought is not sent again.
+    Needs are met in order of their steps; what an earlier need of the same core brought is not moved again.
     """
     by_step = np.argsort(needs.steps, kind="stable")
     wanted = clip(needs.boxes[by_step], shape)
     i, j, boxes = intersect_pairs(wanted, fragments)
-    destinations, sources = needs.cores[by_step][i], fragment_cores[j]
+    destinations, sources, steps = needs.cores[by_step][i], fragment_cores[j], needs.steps[by_step][i]
     remote = destinations != sources
-    pieces = Pieces(boxes[remote], sources[remote], destinations[remote], needs.steps[by_step][i[remote]])
-    return _once(pieces, j[remote])
+    away, own = (
+        _once(Pieces(boxes[part], sources[part], destinations[part], steps[part]), j[part])
+        for part in (remote, ~remote)
+    )
+    return away, own
 
 
 def host_pieces(needs: Needs, shape: tuple[int, ...]) -> Pieces:

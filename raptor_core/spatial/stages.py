@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from raptor_core.ir.operation import Operation
-from raptor_core.spatial.communication import Clear, Load, Storage, Store, Transfer
+from raptor_core.spatial.communication import Clear, Copy, Load, Mirror, Storage, Store, Transfer
 from raptor_core.spatial.compute import ComputeOp, PlanOp
 
 STAGE_OPERATIONS: Mapping[str, tuple[type[Operation], ...]] = {
@@ -15,6 +15,7 @@ STAGE_OPERATIONS: Mapping[str, tuple[type[Operation], ...]] = {
     "merge": (ComputeOp,),
     "stage-inputs": (ComputeOp,),
     "schedule": (ComputeOp,),
-    "communicate": (ComputeOp, Storage, Clear, Load, Transfer, Store),
+    "mirror": (ComputeOp, Mirror),
+    "communicate": (ComputeOp, Mirror, Storage, Clear, Load, Copy, Transfer, Store),
 }
 """The classes of operations allowed in each stage; stages that are not listed hold any."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from raptor_core.ir.module import Module
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import BoxArray, from_array, intersect_pairs, to_array
+from raptor_core.spatial.communication import Mirror
 from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.stages import STAGE_OPERATIONS
 
@@ -35,6 +36,7 @@ def verify_spatial(module: Module) -> None:
         _check_boxes(op, _placement(op), module.types)
     _check_steps(placed)
     makers = {op.results[0]: op for op in placed}
+    makers.update({op.results[0]: makers[op.operands[0]] for op in module.find(Mirror) if op.operands[0] in makers})
     for op in placed:
         for k, operand in enumerate(op.operands):
             if operand in makers:

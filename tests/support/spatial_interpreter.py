@@ -9,7 +9,7 @@ import numpy as np
 from kernel_interpreter import run_kernel
 from raptor_core.ir.module import Module
 from raptor_core.spatial.boxes import Box, from_array
-from raptor_core.spatial.communication import Clear, Load, Storage, Store, Transfer
+from raptor_core.spatial.communication import Clear, Copy, Load, Storage, Store, Transfer
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
 from raptor_core.spatial.kernel import View, packed_strides
 
@@ -55,7 +55,7 @@ def execute(module: Module, inputs: Mapping[str, np.ndarray]) -> dict[str, np.nd
         if isinstance(op, ComputeOp):
             assert op.placement is not None
             events += [(int(rank), op, k) for k, rank in enumerate(op.placement.order)]
-        elif isinstance(op, Clear | Load | Transfer | Store):
+        elif isinstance(op, Clear | Load | Copy | Transfer | Store):
             events += [(int(rank), op, k) for k, rank in enumerate(op.order)]
     events.sort(key=lambda event: event[0])
     assert len({event[0] for event in events}) == len(events)
@@ -71,9 +71,10 @@ def execute(module: Module, inputs: Mapping[str, np.ndarray]) -> dict[str, np.nd
         elif isinstance(op, Store):
             outputs[value][slices(box)] = chip.array(value, int(op.cores[k]), box)
         else:
-            source = chip.array(value, int(op.sources[k]), box)
-            assert not np.isnan(source).any(), f"{value} is sent before it is computed"
-            chip.array(value, int(op.destinations[k]), box)[...] = source
+            sources, destinations = (op.cores, op.cores) if isinstance(op, Copy) else (op.sources, op.destinations)
+            source = chip.array(value, int(sources[k]), box)
+            assert not np.isnan(source).any(), f"{value} is moved before it is computed"
+            chip.array(op.operands[-1], int(destinations[k]), box)[...] = source
     return outputs
 
 

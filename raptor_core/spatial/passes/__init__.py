@@ -13,9 +13,10 @@ def spatial_passes() -> tuple[Pass, ...]:
     from raptor_core.spatial.passes.communicate import COMMUNICATE
     from raptor_core.spatial.passes.lower import LOWER
     from raptor_core.spatial.passes.merge import MERGE
+    from raptor_core.spatial.passes.mirror import MIRROR
     from raptor_core.spatial.passes.plan_layouts import PLAN_LAYOUTS
     from raptor_core.spatial.passes.realise import REALISE
     from raptor_core.spatial.passes.schedule import SCHEDULE
     from raptor_core.spatial.passes.stage_inputs import STAGE_INPUTS
 
-    return (LOWER, PLAN_LAYOUTS, REALISE, MERGE, STAGE_INPUTS, SCHEDULE, COMMUNICATE)
+    return (LOWER, PLAN_LAYOUTS, REALISE, MERGE, STAGE_INPUTS, SCHEDULE, MIRROR, COMMUNICATE)

@@ -1,14 +1,14 @@
 """Pass ``communicate``: every edge of the scheduled graph becomes local, a transfer between cores, or host traffic.
 
 One rule serves halos, gathers, scatters and broadcasts: for each box that a lane needs, intersect with the boxes that
-its producers hold; on the same core nothing happens, between cores the intersection is sent, from the host it is
-loaded. All events then get their place in one total order, in which each core executes its own; blocking transfers
-in such an order cannot deadlock (see raptor_core.spatial.communication).
+its producers hold; on the same core nothing happens (a mirror gets a copy), between cores the intersection is sent,
+from the host it is loaded. All events then get their place in one total order, in which each core executes its own;
+blocking transfers in such an order cannot deadlock (see raptor_core.spatial.communication).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import attrs
@@ -20,20 +20,20 @@ from raptor_core.ir.operation import Operation
 from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.spatial._rounds import transfer_rounds
 from raptor_core.spatial.boxes import BoxArray, from_array, to_array
-from raptor_core.spatial.communication import Clear, Load, Storage, Store, Transfer
+from raptor_core.spatial.communication import Clear, Copy, Load, Mirror, Storage, Store, Transfer
 from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.edges import (
     Indices,
     Needs,
     Pieces,
+    fragment_pieces,
     host_pieces,
     padding_boxes,
-    remote_pieces,
     storage_boxes,
 )
 
 # Within one step, events run in this order.
-_CLEAR, _LOAD, _TRANSFER, _LANE, _STORE = range(5)
+_CLEAR, _LOAD, _COPY, _TRANSFER, _LANE, _STORE = range(6)
 
 
 @attrs.frozen(eq=False)
@@ -47,47 +47,48 @@ class _Family:
 
 @attrs.frozen
 class CommunicatePass:
-    """See the module's text. Notes count transfers and the elements they move, loads and stores."""
+    """See the module's text. Notes count transfers, copies, loads and stores, and the elements they move."""
 
     name: ClassVar[str] = "communicate"
 
     def run(self, module: Module, context: PassContext) -> PassResult:
         """Raises InternalError when an operation has no placement."""
-        needs = _collect_needs(module)
-        producers = module.producer_of()
+        computes = list(module.find(ComputeOp))
+        mirrors = list(module.find(Mirror))
+        mirrored = {op.results[0]: op.operands[0] for op in mirrors}
+        needs = _collect_needs(computes, module)
+        producers: dict[str, ComputeOp] = {op.results[0]: op for op in computes}
         families: list[_Family] = []
         storages: list[Operation] = []
         for value, need in needs.items():
-            producer = producers.get(value)
-            storages.append(_storage(value, need, producer))
-            families.extend(_value_families(module, value, need, producer))
-        for op in module.operations:
-            assert isinstance(op, ComputeOp)
+            storages.append(_storage(value, need, producers.get(value)))
+            families.extend(_value_families(module, value, need, producers, mirrored))
+        for op in computes:
             if op.results[0] not in needs:
                 storages.append(_storage(op.results[0], None, op))
             families.append(_Family(op, _placement(op).order, _LANE))
         families.extend(_stores(module, producers))
         ordered = _assign_order(families)
-        result = attrs.evolve(module, stage=self.name, operations=_after_definitions(module, [*storages, *ordered]))
+        result = attrs.evolve(
+            module, stage=self.name, operations=_after_definitions(module, [*mirrors, *storages, *ordered])
+        )
         return PassResult(result, notes=_figures(ordered))
 
 
 COMMUNICATE = CommunicatePass()
 
 
-def _placement(op: Operation) -> Placement:
-    placement = op.placement if isinstance(op, ComputeOp) else None
-    if placement is None:
+def _placement(op: ComputeOp) -> Placement:
+    if op.placement is None:
         raise InternalError("not-scheduled", f"operation {op.kind} '{op.name}' has no placement")
-    return placement
+    return op.placement
 
 
-def _collect_needs(module: Module) -> dict[str, Needs]:
+def _collect_needs(computes: Sequence[ComputeOp], module: Module) -> dict[str, Needs]:
     """What all lanes need of each value, by value, in order of first use."""
     found: dict[str, list[tuple[BoxArray, Indices, Indices]]] = {}
-    for op in module.operations:
+    for op in computes:
         placement = _placement(op)
-        assert isinstance(op, ComputeOp)
         outs = from_array(placement.boxes)
         for k, value in enumerate(op.operands):
             if not value:
@@ -103,7 +104,7 @@ def _collect_needs(module: Module) -> dict[str, Needs]:
     }
 
 
-def _storage(value: str, need: Needs | None, producer: Operation | None) -> Storage:
+def _storage(value: str, need: Needs | None, producer: ComputeOp | None) -> Storage:
     boxes = [] if need is None else [need.boxes]
     cores = [] if need is None else [need.cores]
     if producer is not None:
@@ -114,9 +115,13 @@ def _storage(value: str, need: Needs | None, producer: Operation | None) -> Stor
     return Storage(name=value, operands=(value,), cores=held, boxes=bounds)
 
 
-def _value_families(module: Module, value: str, need: Needs, producer: Operation | None) -> Iterator[_Family]:
-    """The clears, loads and transfers that bring one value to where it is needed."""
+def _value_families(
+    module: Module, value: str, need: Needs, producers: Mapping[str, ComputeOp], mirrored: Mapping[str, str]
+) -> Iterator[_Family]:
+    """The clears, loads, copies and transfers that bring one value, or mirror of one, to where it is needed."""
     shape = module.types[value].shape
+    source = mirrored.get(value, value)
+    producer = producers.get(source)
     layer = producer.name if producer is not None else value
     held, bounds = storage_boxes(need.boxes, need.cores)
     padding, owners = padding_boxes(bounds, held, shape)
@@ -135,15 +140,19 @@ def _value_families(module: Module, value: str, need: Needs, producer: Operation
             yield _Family(load, pieces.steps, _LOAD)
         return
     placement = _placement(producer)
-    pieces = remote_pieces(need, placement.boxes, placement.cores, shape)
+    pieces, own = fragment_pieces(need, placement.boxes, placement.cores, shape)
+    operands = (source,) if source == value else (source, value)
     if pieces.steps.size:
-        yield _Family(_transfer(layer, value, pieces), pieces.steps, _TRANSFER)
+        yield _Family(_transfer(layer, operands, pieces), pieces.steps, _TRANSFER)
+    if source != value and own.steps.size:
+        copy = Copy(name=layer, operands=operands, cores=own.destinations, boxes=own.boxes, order=own.steps)
+        yield _Family(copy, own.steps, _COPY)
 
 
-def _transfer(layer: str, value: str, pieces: Pieces) -> Transfer:
+def _transfer(layer: str, operands: tuple[str, ...], pieces: Pieces) -> Transfer:
     return Transfer(
         name=layer,
-        operands=(value,),
+        operands=operands,
         sources=pieces.sources,
         destinations=pieces.destinations,
         boxes=pieces.boxes,
@@ -151,7 +160,7 @@ def _transfer(layer: str, value: str, pieces: Pieces) -> Transfer:
     )
 
 
-def _stores(module: Module, producers: dict[str, Operation]) -> Iterator[_Family]:
+def _stores(module: Module, producers: Mapping[str, ComputeOp]) -> Iterator[_Family]:
     for value in module.outputs:
         if value not in producers:
             raise InternalError("output-without-producer", f"network output '{value}' is not computed on the chip")
@@ -203,18 +212,23 @@ def _after_definitions(module: Module, operations: list[Operation]) -> tuple[Ope
     position = {op.results[0]: k for k, op in enumerate(module.operations)}
 
     def place(op: Operation) -> tuple[int, int]:
-        if isinstance(op, ComputeOp):
+        if isinstance(op, ComputeOp | Mirror):
             return position[op.results[0]], 0
-        return position.get(op.operands[0], -1), 1 if isinstance(op, Storage) else 2
+        return position.get(op.operands[-1], -1), 1 if isinstance(op, Storage) else 2
 
     return tuple(sorted(operations, key=place))
 
 
 def _figures(operations: list[Operation]) -> dict[str, int]:
     figures = {}
-    for label, kind in (("transfer", Transfer), ("load", Load), ("store", Store)):
+    for label, labels, kind in (
+        ("transfer", "transfers", Transfer),
+        ("copy", "copies", Copy),
+        ("load", "loads", Load),
+        ("store", "stores", Store),
+    ):
         families = [op for op in operations if isinstance(op, kind)]
         boxes = [op.boxes for op in families]
-        figures[f"{label}s"] = sum(b.shape[0] for b in boxes)
+        figures[labels] = sum(b.shape[0] for b in boxes)
         figures[f"{label}_elements"] = sum(int((b[:, 1] - b[:, 0]).prod(axis=1).sum()) for b in boxes)
     return figures

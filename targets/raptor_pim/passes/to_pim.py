@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, ClassVar
 
 import attrs
@@ -15,7 +15,7 @@ from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.spatial import communication as spatial
 from raptor_core.spatial.boxes import Box, BoxArray, from_array
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
-from raptor_core.spatial.kernel import Kernel, View, packed_strides
+from raptor_core.spatial.kernel import Kernel, KernelBuilder, View, packed_strides
 from raptor_pim import dialect as pim
 from raptor_pim.ordering.events import Family, with_lifetimes
 from raptor_pim.passes.groups import GroupTable
@@ -126,6 +126,8 @@ class _Conversion:
                 self.events.extend(self._launches(op))
             elif isinstance(op, spatial.Clear):
                 self.events.append(self._clear(op))
+            elif isinstance(op, spatial.Copy):
+                self.events.extend(self._copies(op))
             elif isinstance(op, spatial.Load | spatial.Store):
                 self.events.append(self._host_move(op, host))
             elif isinstance(op, spatial.Transfer):
@@ -223,6 +225,32 @@ class _Conversion:
             elements=runs.elements,
         )
 
+    def _copies(self, op: spatial.Copy) -> Iterator[pim.Launch]:
+        """The copies between storages of a core, those with equal kernels together."""
+        value, mirror = op.operands
+        order = self.module.types[value].order
+        sources, targets = self._storages(value), self._storages(mirror)
+        families: dict[tuple[View, View], list[tuple[int, tuple[int, int], tuple[int, int]]]] = {}
+        for k, (box, core) in enumerate(zip(from_array(op.boxes), op.cores.tolist(), strict=True)):
+            source, source_buffer, source_offset = _view(0, box, *sources[core], order)
+            target, buffer, offset = _view(1, box, *targets[core], order)
+            families.setdefault((target, source), []).append((k, (source_buffer, buffer), (source_offset, offset)))
+        for (target, source), found in families.items():
+            builder = KernelBuilder(1)
+            with builder.runs(target, source) as ((dst, src), count):
+                builder.copy(dst, src, count)
+            events, buffers, offsets = zip(*found, strict=True)
+            rows = list(events)
+            yield pim.Launch(
+                name=op.name,
+                kernel=builder.build(),
+                cores=op.cores[rows],
+                order=op.order[rows],
+                buffers=np.array(buffers, dtype=np.int64),
+                offsets=np.array(offsets, dtype=np.int64),
+                groups=np.zeros((len(rows), 0), dtype=np.int64),
+            )
+
     def _host_move(self, op: spatial.Load | spatial.Store, host: pim.HostMemory) -> pim.Load | pim.Store:
         value = op.operands[0]
         numbers, storages = self.held[value].at(op.cores)
@@ -242,9 +270,8 @@ class _Conversion:
         )
 
     def _transfer(self, op: spatial.Transfer) -> pim.Transfer:
-        held = self.held[op.operands[0]]
-        source_numbers, source_storages = held.at(op.sources)
-        numbers, storages = held.at(op.destinations)
+        source_numbers, source_storages = self.held[op.operands[0]].at(op.sources)
+        numbers, storages = self.held[op.operands[-1]].at(op.destinations)
         runs: Runs = box_runs(op.boxes, [source_storages, storages], self.module.types[op.operands[0]].order)
         return pim.Transfer(
             name=op.name,

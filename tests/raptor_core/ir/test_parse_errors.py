@@ -31,7 +31,8 @@ def test_an_unknown_operation_is_shown_with_the_nearest_one() -> None:
         '  - %y = spatial.pointwize(%x) : f32[2] loc("n")\n'
         "  -      ^\n"
         "  help     did you mean 'spatial.pointwise'? known: spatial.clear, spatial.conv, spatial.convert_layout, "
-        "spatial.load, spatial.pointwise, spatial.storage, spatial.store, spatial.transfer"
+        "spatial.copy, spatial.load, spatial.mirror, spatial.pointwise, spatial.storage, spatial.store, "
+        "spatial.transfer"
     )
 
 

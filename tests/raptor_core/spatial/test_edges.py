@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from raptor_core.spatial._rounds import transfer_rounds
 from raptor_core.spatial.boxes import grid
-from raptor_core.spatial.edges import Needs, host_pieces, padding_boxes, remote_pieces, storage_boxes
+from raptor_core.spatial.edges import Needs, fragment_pieces, host_pieces, padding_boxes, storage_boxes
 
 SHAPE = (6, 7)
 
@@ -33,27 +33,31 @@ def paint(box: np.ndarray, target: np.ndarray, amount: int) -> None:
 def test_every_need_is_met_exactly_once(need: Needs, parts: tuple[int, int], seed: int) -> None:
     fragments = grid(SHAPE, parts)
     owner = np.random.default_rng(seed).integers(0, 4, fragments.shape[0])
-    pieces = remote_pieces(need, fragments, owner, SHAPE)
+    away, own = fragment_pieces(need, fragments, owner, SHAPE)
     home = np.full(SHAPE, -1)
     for box, core in zip(fragments, owner, strict=True):
         home[box[0, 0] : box[1, 0], box[0, 1] : box[1, 1]] = core
     for core in range(4):
-        wanted, received = np.zeros(SHAPE, int), np.zeros(SHAPE, int)
+        wanted = np.zeros(SHAPE, int)
         for box in need.boxes[need.cores == core]:
             paint(box, wanted, 1)
-        mine = pieces.destinations == core
-        for box, source in zip(pieces.boxes[mine], pieces.sources[mine], strict=True):
-            assert (home[box[0, 0] : box[1, 0], box[0, 1] : box[1, 1]] == source).all()
-            paint(box, received, 1)
-        assert np.array_equal(received, ((wanted > 0) & (home != core)).astype(int))
-    assert (np.diff(pieces.steps) >= 0).all() or pieces.steps.size < 2 or set(pieces.steps) <= set(need.steps)
+        for pieces, here in ((away, home != core), (own, home == core)):
+            brought = np.zeros(SHAPE, int)
+            mine = pieces.destinations == core
+            for box, source in zip(pieces.boxes[mine], pieces.sources[mine], strict=True):
+                assert (home[box[0, 0] : box[1, 0], box[0, 1] : box[1, 1]] == source).all()
+                paint(box, brought, 1)
+            assert np.array_equal(brought, ((wanted > 0) & here).astype(int))
+    for pieces in (away, own):
+        assert set(pieces.steps.tolist()) <= set(need.steps.tolist())
 
 
 @settings(deadline=None)
 @given(needs())
 def test_pieces_come_before_their_first_use(need: Needs) -> None:
     fragments = grid(SHAPE, (2, 2))
-    pieces = remote_pieces(need, fragments, np.array([7, 8, 9, 10]), SHAPE)
+    pieces, own = fragment_pieces(need, fragments, np.array([7, 8, 9, 10]), SHAPE)
+    assert own.steps.size == 0
     for core in set(need.cores.tolist()):
         first = np.full(SHAPE, 10**6)
         for box, step in zip(need.boxes[need.cores == core], need.steps[need.cores == core], strict=True):
