@@ -26,7 +26,7 @@ Indices = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Cut:
-    """One way to cut: ``boxes`` [lanes, 2, rank], and what it costs.
+    """One way to cut: ``boxes`` [lanes, 2, rank], and what it costs. Cuts are equal when they are the same object.
 
     ``homes`` [lanes, 2], where there is one, names for every lane the operand and its fragment that the lane carries
     over, on whose core it should run. ``lane_ns`` is the time of the largest lane, ``energy_ns`` the dynamic energy of
@@ -108,6 +108,26 @@ def candidate_cuts(op: ComputeOp, types: Types, machine: Machine) -> list[Cut]:
         if cut.lane_crossbars <= machine.crossbars_per_core:
             cuts.append(cut)
     return cuts
+
+
+def narrowest_cut(op: ComputeOp, types: Types, machine: Machine) -> Cut:
+    """The cut whose lanes hold the fewest crossbars, with the fewest lanes; there may be more lanes than cores."""
+    shape = types[op.results[0]].shape
+    granularity = op.cut_granularity(types)
+    units = [math.ceil(e / g) for e, g in zip(shape, granularity, strict=True)]
+    parts = [1] * len(units)
+
+    def held(axis: int, n: int) -> int:
+        size = [
+            math.ceil(u / (n if a == axis else p)) * granularity[a]
+            for a, (u, p) in enumerate(zip(units, parts, strict=True))
+        ]
+        box = Box((0,) * len(size), tuple(min(s, e) for s, e in zip(size, shape, strict=True)))
+        return machine.crossbars(op.weight_shapes(box, types, machine.crossbar_rows))
+
+    for axis in _weight_axes(op, shape, units, types):
+        parts[axis] = min((held(axis, n), n) for n in _useful_parts(units[axis], units[axis]))[1]
+    return cut_into(op, parts, types, machine)
 
 
 def least_crossbars(op: ComputeOp, types: Types, machine: Machine) -> int:

@@ -1,14 +1,16 @@
-"""Scheduler ``peft``: list scheduling with a look-ahead table (predict earliest finish time).
+"""Scheduler ``peft``: list scheduling by optimistic cost (predict earliest finish time).
 
 After Arabnejad and Barbosa, "List scheduling algorithm for heterogeneous systems by an optimistic cost table", IEEE
-TPDS 2014. Tasks are the lanes of computes; the optimistic cost table is kept per compute, since its lanes are alike.
-Beyond the paper: every compute is first cut into lanes under the chip's crossbars (raptor_schedulers.selection), and a
-lane only goes to a core whose free crossbars hold its weights.
+TPDS 2014. Tasks are the lanes of computes. All cores are alike, so the optimistic cost table of the paper has equal
+columns: here it is one figure per compute, which ranks them. Beyond the paper: every compute is first cut into lanes
+under the chip's crossbars (raptor_schedulers.selection), and a lane only goes to a core whose free crossbars hold its
+weights. Where that leaves a lane without a core, room for one copy of everything is reserved first
+(raptor_schedulers.packing), and lanes that hold much are cut further.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -23,12 +25,13 @@ from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.pricing import ENERGY_WEIGHT
 from raptor_core.targets.machine import Machine
 from raptor_schedulers.cuts import Cut
+from raptor_schedulers.packing import Crossbars, PackingError, narrowed, reserve
 from raptor_schedulers.selection import CutChoice, all_candidates, crossbar_price
 from raptor_schedulers.traffic import overlap, regions
 
 Times = npt.NDArray[np.float64]
 
-_RETRIES = 12
+_ATTEMPTS = 40
 _RAISE = 1.5
 _FILLED_NS = 10_000.0
 """What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
@@ -37,21 +40,13 @@ _VARIATION = 0.05
 """Standard deviation of the logarithm of a varied cost."""
 
 
-class _PackingError(Exception):
-    """Some lane found no core with enough free crossbars."""
-
-    def __init__(self, op: ComputeOp) -> None:
-        super().__init__(op.name)
-        self.op = op
-
-
 @attrs.frozen
 class PeftScheduler:
     """See the module's text."""
 
     name: ClassVar[str] = "peft"
     api_version: ClassVar[int] = 1
-    summary: ClassVar[str] = "list scheduling with a look-ahead cost table, one network over all cores"
+    summary: ClassVar[str] = "list scheduling by optimistic cost, one network over all cores"
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "energy_weight",
@@ -92,6 +87,7 @@ class PeftScheduler:
             minimum=0,
             trials=tuple(range(1, 41)),
         ),
+        Option("seed", int, "seed of random choices", default=0, minimum=0, maximum=2**63 - 1),
     )
 
     def schedule(self, module: Module, machine: Machine, options: Mapping[str, Any]) -> Module:
@@ -100,28 +96,28 @@ class PeftScheduler:
         ops = [op for op in module.operations if isinstance(op, ComputeOp)]
         cuts = all_candidates(ops, module.types, machine)
         if options["variation"]:
-            cuts = _varied(cuts, options["variation"])
+            cuts = _varied(cuts, [options["seed"], options["variation"]])
         weight = options["energy_weight"]
         price = crossbar_price(cuts, machine, weight)
-        for _ in range(_RETRIES):
+        for attempt in range(_ATTEMPTS):
             choice = CutChoice(ops, cuts, module.types, machine, price, weight)
             chosen = choice.choose(options["cut_sweeps"])
             if options["movement_in_place"]:
                 chosen = choice.with_followers(chosen)
             try:
-                placements = _Attempt(module, machine, ops, chosen, options["lane_spreading"]).place()
+                reserved = reserve(ops, chosen, module.types, machine) if attempt else Crossbars.empty(machine)
+                placements = _Attempt(module, machine, ops, chosen, options["lane_spreading"], reserved).place()
                 break
-            except _PackingError as failure:
-                stuck = failure.op
-                price = max(price * _RAISE, 1.0)
+            except PackingError as failure:
+                stuck = failure.number
+                price *= _RAISE
+                if attempt:
+                    narrower = narrowed(ops, cuts, chosen, stuck, module.types, machine)
+                    if narrower is None:
+                        raise _does_not_pack(ops[stuck], machine) from None
+                    cuts = narrower
         else:
-            raise RaptorError(
-                "network-does-not-pack",
-                "the network's weights fit the chip in total, but not core by core",
-                where=f"'{stuck.name}'",
-                reason=f"no core has enough of its {machine.crossbars_per_core} crossbars free for a part of it",
-                hint="choose a target with more crossbars per core",
-            )
+            raise _does_not_pack(ops[stuck], machine)
         placed = tuple(
             attrs.evolve(op, placement=placements[op.results[0]]) if isinstance(op, ComputeOp) else op
             for op in module.operations
@@ -132,7 +128,17 @@ class PeftScheduler:
 PEFT = PeftScheduler()
 
 
-def _varied(cuts: Sequence[Sequence[Cut]], seed: int) -> list[list[Cut]]:
+def _does_not_pack(stuck: ComputeOp, machine: Machine) -> RaptorError:
+    return RaptorError(
+        "network-does-not-pack",
+        "the network's weights fit the chip in total, but not core by core",
+        where=f"'{stuck.name}'",
+        reason=f"no core has enough of its {machine.crossbars_per_core} crossbars free for a part of it",
+        hint="choose a target with more crossbars per core",
+    )
+
+
+def _varied(cuts: Sequence[Sequence[Cut]], seed: Sequence[int]) -> list[list[Cut]]:
     """``cuts`` with times off by some percent, so that other ones of nearly equal cost are chosen."""
     rng = np.random.default_rng(seed)
     return [
@@ -154,41 +160,31 @@ class _Attempt:
     ops: Sequence[ComputeOp]
     cuts: Sequence[Cut]
     spreading: float
+    crossbars: Crossbars
     placements: dict[str, Placement] = attrs.field(factory=dict)
     finish: dict[str, Times] = attrs.field(factory=dict)
     available: Times = attrs.field(init=False)
-    free: npt.NDArray[np.int64] = attrs.field(init=False)
-    resident: list[set[Hashable]] = attrs.field(init=False)
     next_step: int = 0
 
     def place(self) -> dict[str, Placement]:
-        """The placement of every result. Raises _PackingError."""
-        cores = self.machine.core_count
-        self.available = np.zeros(cores)
-        self.free = np.full(cores, self.machine.crossbars_per_core, dtype=np.int64)
-        self.resident = [set() for _ in range(cores)]
-        table = self._optimistic_costs()
-        for k in self._order(table.mean(axis=1)):
-            self._place_op(k, table[k])
+        """The placement of every result. Raises PackingError."""
+        self.available = np.zeros(self.machine.core_count)
+        for k in self._order(self._optimistic_costs()):
+            self._place_op(k)
         return self.placements
 
     def _optimistic_costs(self) -> Times:
-        """[compute, core]: the least time from the end of a lane on a core to the end of the network.
+        """[compute]: the least time from the end of a lane to the end of the network, everything it feeds beside it.
 
-        Equation 2 of the paper.
+        Equation 2 of the paper, on cores that are all alike.
         """
         index = {op.results[0]: k for k, op in enumerate(self.ops)}
-        table = np.zeros((len(self.ops), self.machine.core_count))
+        costs = np.zeros(len(self.ops))
         for k in range(len(self.ops) - 1, -1, -1):
-            successor = self.ops[k]
-            cut = self.cuts[k]
-            through = table[k] + cut.lane_ns
-            for value in set(successor.operands):
+            for value in self.ops[k].operands:
                 if value in index:
-                    lane_elements = self.module.types[value].elements / self.cuts[index[value]].lanes
-                    moved = through.min() + self.machine.transfer_ns(lane_elements, 1)
-                    table[index[value]] = np.maximum(table[index[value]], np.minimum(through, moved))
-        return table
+                    costs[index[value]] = max(costs[index[value]], costs[k] + self.cuts[k].lane_ns)
+        return costs
 
     def _order(self, rank: Times) -> list[int]:
         """Computes by descending rank among those whose operands are placed."""
@@ -211,7 +207,7 @@ class _Attempt:
                     ready.append(user)
         return order
 
-    def _place_op(self, k: int, optimistic: Times) -> None:
+    def _place_op(self, k: int) -> None:
         """Places the lanes of one compute, each on the core where it is predicted to finish first."""
         op, cut = self.ops[k], self.cuts[k]
         ready = self._ready(op, cut)
@@ -224,14 +220,13 @@ class _Attempt:
         for lane, out in enumerate(outs):
             key = (op.results[0], op.weights_key(out, types))
             crossbars = self.machine.crossbars(op.weight_shapes(out, types, rows))
-            fits = self.free >= crossbars
-            if crossbars:
-                fits |= np.array([key in held for held in self.resident])
+            fits = self.crossbars.fits(key, crossbars)
             if not fits.any():
-                raise _PackingError(op)
+                raise PackingError(k)
             ends = np.maximum(self.available, ready[lane]) + cut.lane_ns
-            filled = 1 - self.free / self.machine.crossbars_per_core
-            merit = ends + optimistic + self.spreading * cut.lane_ns * lanes_on + _FILLED_NS * filled * bool(crossbars)
+            merit = ends + self.spreading * cut.lane_ns * lanes_on
+            if crossbars:
+                merit = merit + _FILLED_NS * self.crossbars.filled
             core = int(np.where(fits, merit, np.inf).argmin())
             if cut.homes is not None:
                 core = self._home(op, cut.homes[lane])
@@ -239,9 +234,7 @@ class _Attempt:
             rounds[lane] = lanes_on[core]
             lanes_on[core] += 1
             self.available[core] = ends[core]
-            if crossbars and key not in self.resident[core]:
-                self.resident[core].add(key)
-                self.free[core] -= crossbars
+            self.crossbars.hold(core, key, crossbars)
         self.placements[op.results[0]] = Placement(cut.boxes, cores, self.next_step + rounds)
         self.finish[op.results[0]] = finish
         self.next_step += int(lanes_on.max())

@@ -110,8 +110,8 @@ class CutChoice:
     machine: Machine
     price: float
     energy_weight: float
-    _edges: dict[tuple[int, int, int, int], float] = attrs.field(factory=dict, init=False)
-    _samples: dict[int, BoxArray] = attrs.field(factory=dict, init=False)
+    _edges: dict[tuple[int, int, Cut, Cut | None], float] = attrs.field(factory=dict, init=False)
+    _samples: dict[Cut, BoxArray] = attrs.field(factory=dict, init=False)
 
     def choose(self, sweeps: int) -> list[Cut]:
         """The chosen cuts, in the order of the operations."""
@@ -191,12 +191,12 @@ class CutChoice:
         return total
 
     def _edge_ns(self, user: int, operand: int, cut: Cut, held: Cut | None) -> float:
-        key = (user, operand, id(cut), id(held))
+        key = (user, operand, cut, held)
         cost = self._edges.get(key)
         if cost is None:
-            sample = self._samples.get(id(cut))
+            sample = self._samples.get(cut)
             if sample is None:
-                sample = self._samples[id(cut)] = sample_boxes(cut.boxes)
+                sample = self._samples[cut] = sample_boxes(cut.boxes)
             boxes = held.boxes if held is not None else None
             cost = edge_ns(self.ops[user], operand, cut.lanes, sample, self.types, boxes, self.machine)
             self._edges[key] = cost

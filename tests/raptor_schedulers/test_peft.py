@@ -109,6 +109,21 @@ def resident_crossbars(module: Module, chip: object) -> np.ndarray:
     return used
 
 
+def packs(matrices: Sequence[tuple[int, int]], chip: object) -> bool:
+    """Whether matrices of (rows, columns) crossbars, cut into columns, fit the cores: the widest first, where it fits.
+
+    A lane needs whole columns: the products of one column are added up on its core.
+    """
+    room = [chip.crossbars_per_core] * chip.core_count
+    for rows, columns in sorted(matrices, reverse=True):
+        for _ in range(columns):
+            core = next((core for core, free in enumerate(room) if free >= rows), None)
+            if core is None:
+                return False
+            room[core] -= rows
+    return True
+
+
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 7), st.integers(0, 9))
 def test_the_schedule_is_legal_and_right(cores: int, seed: int) -> None:
@@ -134,6 +149,7 @@ def test_weights_fit_or_the_network_is_refused(widths: list[int], cores: int, cr
         refusal = None
     if refusal:
         assert refusal in ("network-too-large", "network-does-not-pack")
+        assert not packs([(-(-depth // 16), -(-width // 16)) for depth, width in itertools.pairwise(widths)], chip)
         return
     verify_module(attrs.evolve(module, stage="schedule"))
     assert (resident_crossbars(module, chip) <= crossbars).all()
