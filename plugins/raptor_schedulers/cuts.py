@@ -18,7 +18,7 @@ import numpy.typing as npt
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import Box, BoxArray, from_array, grid, to_array
 from raptor_core.spatial.compute import ComputeOp
-from raptor_core.spatial.cost import box_kernel
+from raptor_core.spatial.cost import box_kernel, weight_axes
 from raptor_core.targets.machine import Machine
 
 Indices = npt.NDArray[np.int64]
@@ -100,8 +100,7 @@ def candidate_cuts(op: ComputeOp, types: Types, machine: Machine) -> list[Cut]:
     """The cuts worth considering whose lanes fit a core's crossbars, at most one lane per core each."""
     shape = types[op.results[0]].shape
     units = [math.ceil(e / g) for e, g in zip(shape, op.cut_granularity(types), strict=True)]
-    weight_axes = _weight_axes(op, shape, units, types)
-    grids = dict.fromkeys(_grids(units, weight_axes, machine.core_count))
+    grids = dict.fromkeys(_grids(units, weight_axes(op, types), machine.core_count))
     cuts = []
     for parts in grids:
         cut = cut_into(op, parts, types, machine)
@@ -125,7 +124,7 @@ def narrowest_cut(op: ComputeOp, types: Types, machine: Machine) -> Cut:
         box = Box((0,) * len(size), tuple(min(s, e) for s, e in zip(size, shape, strict=True)))
         return machine.crossbars(op.weight_shapes(box, types, machine.crossbar_rows))
 
-    for axis in _weight_axes(op, shape, units, types):
+    for axis in weight_axes(op, types):
         parts[axis] = min((held(axis, n), n) for n in _useful_parts(units[axis], units[axis]))[1]
     return cut_into(op, parts, types, machine)
 
@@ -133,23 +132,6 @@ def narrowest_cut(op: ComputeOp, types: Types, machine: Machine) -> Cut:
 def least_crossbars(op: ComputeOp, types: Types, machine: Machine) -> int:
     """Crossbars that the operation's weights need when nothing is replicated."""
     return machine.crossbars(op.weight_shapes(Box.whole(types[op.results[0]].shape), types, machine.crossbar_rows))
-
-
-def _weight_axes(op: ComputeOp, shape: Sequence[int], units: Sequence[int], types: Types) -> tuple[int, ...]:
-    """The axes along which different intervals need different weights."""
-    whole = Box.whole(shape)
-    axes = []
-    for axis, count in enumerate(units):
-        if count < 2:
-            continue
-        step = op.cut_granularity(types)[axis]
-        head = whole.replace(axis, 0, step)
-        tail = whole.replace(
-            axis, shape[axis] - step if shape[axis] % step == 0 else shape[axis] // step * step, shape[axis]
-        )
-        if op.weights_key(head, types) != op.weights_key(tail, types):
-            axes.append(axis)
-    return tuple(axes)
 
 
 def _useful_parts(units: int, limit: int) -> list[int]:
@@ -172,31 +154,40 @@ def _thinned(parts: Sequence[int]) -> list[int]:
     return [*kept, parts[-1]] if kept[-1] != parts[-1] else kept
 
 
-def _grids(units: Sequence[int], weight_axes: tuple[int, ...], cores: int) -> Iterator[tuple[int, ...]]:
-    other = [axis for axis in range(len(units)) if axis not in weight_axes]
-    options = [_useful_parts(units[axis], cores) for axis in weight_axes]
-    if len(weight_axes) > 1:
+def _grids(units: Sequence[int], divided_axes: tuple[int, ...], cores: int) -> Iterator[tuple[int, ...]]:
+    other = [axis for axis in range(len(units)) if axis not in divided_axes]
+    options = [_useful_parts(units[axis], cores) for axis in divided_axes]
+    if len(divided_axes) > 1:
         options = [_thinned(parts) for parts in options]
     for divided in _products(options, cores):
         share = cores // math.prod(divided)
-        budgets = {share} if weight_axes and math.prod(divided) > 1 else set()
+        budgets = {share} if divided_axes and math.prod(divided) > 1 else set()
         step = share
         while step >= 1:
             budgets.add(step)
             step //= 2
         for budget in sorted(budgets):
-            for rest in _other_grids([units[axis] for axis in other], budget):
+            for rest in _other_grids([units[axis] for axis in other], budget, budget == share):
                 parts = [0] * len(units)
-                for axis, n in zip(weight_axes, divided, strict=True):
+                for axis, n in zip(divided_axes, divided, strict=True):
                     parts[axis] = n
                 for axis, n in zip(other, rest, strict=True):
                     parts[axis] = n
                 yield tuple(parts)
 
 
-def _other_grids(units: Sequence[int], lanes: int) -> Iterator[tuple[int, ...]]:
-    """The best grid over all axes, and strips: cuts along one axis only, whose boxes are long runs in memory."""
+def _other_grids(units: Sequence[int], lanes: int, most: bool) -> Iterator[tuple[int, ...]]:
+    """The best grid over all axes, and strips: cuts along one axis only, whose boxes are long runs in memory.
+
+    For as many lanes as there can be (``most``) also grids between those: a few numbers of parts along each axis, and
+    the best grid over the others.
+    """
     yield _best_grid(units, lanes)
+    for axis, extent in enumerate(units) if most else ():
+        others = [*units[:axis], 1, *units[axis + 1 :]]
+        for n in _thinned(_useful_parts(extent, lanes)):
+            rest = _best_grid(others, lanes // n)
+            yield (*rest[:axis], n, *rest[axis + 1 :])
     for axis, extent in enumerate(units):
         if extent > 1 and lanes > 1:
             size = math.ceil(extent / lanes)

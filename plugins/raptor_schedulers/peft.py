@@ -32,7 +32,10 @@ from raptor_schedulers.traffic import overlap, regions
 Times = npt.NDArray[np.float64]
 
 _ATTEMPTS = 40
+_DEARER = 8
+"""Attempts that only raise the price of crossbars, before room is reserved and lanes are narrowed."""
 _RAISE = 1.5
+_LEAST_PRICE_NS = 1.0
 _FILLED_NS = 10_000.0
 """What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
 
@@ -105,13 +108,15 @@ class PeftScheduler:
             if options["movement_in_place"]:
                 chosen = choice.with_followers(chosen)
             try:
-                reserved = reserve(ops, chosen, module.types, machine) if attempt else Crossbars.empty(machine)
+                reserved = (
+                    reserve(ops, chosen, module.types, machine) if attempt > _DEARER else Crossbars.empty(machine)
+                )
                 placements = _Attempt(module, machine, ops, chosen, options["lane_spreading"], reserved).place()
                 break
             except PackingError as failure:
                 stuck = failure.number
-                price *= _RAISE
-                if attempt:
+                price = max(price * _RAISE, _LEAST_PRICE_NS)
+                if attempt > _DEARER:
                     narrower = narrowed(ops, cuts, chosen, stuck, module.types, machine)
                     if narrower is None:
                         raise _does_not_pack(ops[stuck], machine) from None
@@ -257,5 +262,8 @@ class _Attempt:
             local = np.zeros_like(ready)
             np.add.at(local.T, placement.cores, met.shared.T)
             made = np.where(met.shared > 0, self.finish[value][None, :], 0.0).max(axis=1, initial=0.0)
-            ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element)
+            import os
+
+            dist = float(os.environ.get("DW", "0")) * met.runs @ self.machine.distance_ns()[placement.cores, :]
+            ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element + dist)
         return ready

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from raptor_core.ir.operation import Types
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
@@ -30,6 +32,22 @@ def box_kernel(op: ComputeOp, out_box: Box, types: Types, machine: Machine) -> K
     """The kernel of ``out_box``, epilogue included, on nominal views."""
     result, operands = nominal_views(op, out_box, types)
     return lane_kernel(op, out_box, result, operands, types, machine.crossbar_rows)
+
+
+def weight_axes(op: ComputeOp, types: Types) -> tuple[int, ...]:
+    """The axes of the result along which intervals of one size need different weights."""
+    shape, axes = types[op.results[0]].shape, []
+    whole = Box.whole(shape)
+    for axis, granularity in enumerate(op.cut_granularity(types)):
+        units = math.ceil(shape[axis] / granularity)
+        if units < 2:
+            continue
+        second = math.ceil(units / 2) * granularity
+        head = whole.replace(axis, 0, shape[axis] - second)
+        tail = whole.replace(axis, second, shape[axis])
+        if op.weights_key(head, types) != op.weights_key(tail, types):
+            axes.append(axis)
+    return tuple(axes)
 
 
 def box_cost(op: ComputeOp, out_box: Box, types: Types, machine: Machine) -> float:

@@ -15,7 +15,7 @@ from raptor_core.ir.operation import Types
 from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import ComputeOp
-from raptor_core.spatial.cost import box_kernel
+from raptor_core.spatial.cost import box_kernel, weight_axes
 from raptor_core.spatial.plans import ConvPlan
 from raptor_core.targets.machine import Machine
 
@@ -46,9 +46,10 @@ def sample_cuts(op: ComputeOp, types: Types, machine: Machine, crossbars: int | 
     """
     total = machine.core_count * machine.crossbars_per_core if crossbars is None else crossbars
     cutter = _Cutter(op, types, machine, types[op.results[0]].shape, op.cut_granularity(types))
-    weight_axes = cutter.weight_axes()
-    other_axes = [axis for axis in types[op.results[0]].order if axis not in weight_axes]
-    least, lanes = _cut_weights(cutter, weight_axes, other_axes, total)
+    whole = Box.whole(types[op.results[0]].shape)
+    divided = weight_axes(op, types) if op.weight_shapes(whole, types, machine.crossbar_rows) else ()
+    other_axes = [axis for axis in types[op.results[0]].order if axis not in divided]
+    least, lanes = _cut_weights(cutter, divided, other_axes, total)
     found: list[SampleCut] = []
     for outermost_first in (False,) if cutter.held()[1] else (False, True):
         cutter.parts = list(least)
@@ -62,7 +63,7 @@ def sample_cuts(op: ComputeOp, types: Types, machine: Machine, crossbars: int | 
 
 
 def _cut_weights(
-    cutter: _Cutter, weight_axes: Sequence[int], other_axes: Sequence[int], total: int
+    cutter: _Cutter, divided: Sequence[int], other_axes: Sequence[int], total: int
 ) -> tuple[list[int], int]:
     """The parts along the weight axes with the fewest products per lane, and the lanes that crossbars then allow."""
     machine, best = cutter.machine, None
@@ -76,7 +77,7 @@ def _cut_weights(
         score = (overfull, max(1, matrices) * rounds * excess, cutter.lanes)
         if best is None or score < best[0]:
             best = score, list(cutter.parts), lanes
-        if not cutter.cut_cheapest(weight_axes, machine.core_count):
+        if not cutter.cut_cheapest(divided, machine.core_count):
             return best[1], best[2]
 
 
@@ -140,21 +141,6 @@ class _Cutter:
                     self.parts[axis] = parts
                     return True
         return False
-
-    def weight_axes(self) -> list[int]:
-        """The axes along which different intervals need different weights."""
-        whole = self.box()
-        if not self.op.weight_shapes(whole, self.types, self.machine.crossbar_rows):
-            return []
-        axes = []
-        for axis, units in enumerate(self.units):
-            if units < 2:
-                continue
-            middle = units // 2 * self.granularity[axis]
-            head, tail = whole.replace(axis, 0, middle), whole.replace(axis, middle, min(2 * middle, self.shape[axis]))
-            if self.op.weights_key(head, self.types) != self.op.weights_key(tail, self.types):
-                axes.append(axis)
-        return axes
 
 
 def operation_ns(
