@@ -8,8 +8,9 @@ smallest largest box, then the smallest surface (least halo), is taken for a few
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -47,27 +48,62 @@ class Cut:
         return int(self.boxes.shape[0])
 
 
-def cut_into(op: ComputeOp, parts: Sequence[int], types: Types, machine: Machine) -> Cut:
-    """The cut with ``parts`` intervals per axis, on the operation's granularity, with its costs."""
+@attrs.frozen
+class LaneCosts:
+    """What one lane takes: its time, and its dynamic energy as Machine.kernel_energy_ns gives it."""
+
+    time_ns: float
+    energy_ns: float
+
+
+def cut_into(
+    op: ComputeOp, parts: Sequence[int], types: Types, machine: Machine, known: dict[Hashable, LaneCosts] | None = None
+) -> Cut:
+    """The cut with ``parts`` intervals per axis, on the operation's granularity, with its costs.
+
+    ``known`` keeps the costs of lanes of ``op`` for other cuts of it.
+    """
+    known = {} if known is None else known
     shape = types[op.results[0]].shape
     granularity = op.cut_granularity(types)
     units = [math.ceil(extent / g) for extent, g in zip(shape, granularity, strict=True)]
     boxes = grid(units, parts) * np.array(granularity, dtype=np.int64)
     boxes = np.minimum(boxes, np.array(shape, dtype=np.int64))
-    extents = boxes[:, 1] - boxes[:, 0]
-    distinct, first, counts = np.unique(extents, axis=0, return_index=True, return_counts=True)
-    samples = [Box(tuple(boxes[k, 0].tolist()), tuple(boxes[k, 1].tolist())) for k in first.tolist()]
-    rows = machine.crossbar_rows
-    crossbars = [machine.crossbars(op.weight_shapes(box, types, rows)) for box in samples]
-    largest = int(distinct.prod(axis=1).argmax())
-    kernel = box_kernel(op, samples[largest], types, machine)
+    samples, counts = _distinct(boxes, parts)
+    crossbars = [_crossbars(op, box, types, machine) for box in samples]
+    largest = max(samples, key=lambda box: box.elements)
+    key = largest.extents, op.kernel_key(largest, types)
+    if key not in known:
+        kernel = box_kernel(op, largest, types, machine)
+        known[key] = LaneCosts(machine.kernel_ns(kernel), machine.kernel_energy_ns(kernel))
     return Cut(
         boxes=boxes,
-        lane_ns=machine.kernel_ns(kernel),
-        energy_ns=machine.kernel_energy_ns(kernel) * len(boxes),
+        lane_ns=known[key].time_ns,
+        energy_ns=known[key].energy_ns * len(boxes),
         lane_crossbars=max(crossbars),
-        total_crossbars=sum(n * int(k) for n, k in zip(crossbars, counts, strict=True)),
+        total_crossbars=sum(n * k for n, k in zip(crossbars, counts, strict=True)),
     )
+
+
+def _distinct(boxes: BoxArray, parts: Sequence[int]) -> tuple[list[Box], list[int]]:
+    """One box of a grid of ``parts`` for each shape there is, and how many have it."""
+    by_axis = []
+    step = boxes.shape[0]
+    for axis, n in enumerate(parts):
+        step //= n
+        edges = boxes[: step * n : step, :, axis].tolist()
+        sizes: dict[int, list[list[int]]] = {}
+        for edge in edges:
+            sizes.setdefault(edge[1] - edge[0], []).append(edge)
+        by_axis.append([(found[0], len(found)) for found in sizes.values()])
+    chosen = list(itertools.product(*by_axis))
+    samples = [Box(tuple(lo for (lo, _), _ in box), tuple(hi for (_, hi), _ in box)) for box in chosen]
+    return samples, [math.prod(count for _, count in box) for box in chosen]
+
+
+def _crossbars(op: ComputeOp, box: Box, types: Types, machine: Machine) -> int:
+    """Crossbars of the weights of one lane."""
+    return machine.crossbars(op.weight_shapes(box, types, machine.crossbar_rows))
 
 
 def following_cut(op: ComputeOp, held: Sequence[Cut | None], types: Types, machine: Machine) -> Cut | None:
@@ -102,8 +138,9 @@ def candidate_cuts(op: ComputeOp, types: Types, machine: Machine) -> list[Cut]:
     units = [math.ceil(e / g) for e, g in zip(shape, op.cut_granularity(types), strict=True)]
     grids = dict.fromkeys(_grids(units, weight_axes(op, types), machine.core_count))
     cuts = []
+    known: dict[Hashable, LaneCosts] = {}
     for parts in grids:
-        cut = cut_into(op, parts, types, machine)
+        cut = cut_into(op, parts, types, machine, known)
         if cut.lane_crossbars <= machine.crossbars_per_core:
             cuts.append(cut)
     return cuts
@@ -122,7 +159,7 @@ def narrowest_cut(op: ComputeOp, types: Types, machine: Machine) -> Cut:
             for a, (u, p) in enumerate(zip(units, parts, strict=True))
         ]
         box = Box((0,) * len(size), tuple(min(s, e) for s, e in zip(size, shape, strict=True)))
-        return machine.crossbars(op.weight_shapes(box, types, machine.crossbar_rows))
+        return _crossbars(op, box, types, machine)
 
     for axis in weight_axes(op, types):
         parts[axis] = min((held(axis, n), n) for n in _useful_parts(units[axis], units[axis]))[1]
@@ -131,7 +168,7 @@ def narrowest_cut(op: ComputeOp, types: Types, machine: Machine) -> Cut:
 
 def least_crossbars(op: ComputeOp, types: Types, machine: Machine) -> int:
     """Crossbars that the operation's weights need when nothing is replicated."""
-    return machine.crossbars(op.weight_shapes(Box.whole(types[op.results[0]].shape), types, machine.crossbar_rows))
+    return _crossbars(op, Box.whole(types[op.results[0]].shape), types, machine)
 
 
 def _useful_parts(units: int, limit: int) -> list[int]:

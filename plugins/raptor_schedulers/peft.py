@@ -250,7 +250,8 @@ class _Attempt:
         return int(self.placements[op.operands[operand]].cores[fragment])
 
     def _ready(self, op: ComputeOp, cut: Cut) -> Times:
-        """[lane, core]: when the operands of a lane can be on a core."""
+        """[lane, core]: when the operands of a lane can be on a core, the way across the mesh included."""
+        distance = self.machine.distance_ns()
         ready = np.zeros((cut.lanes, self.machine.core_count))
         per_element = self.machine.transfer_ns(10_000, 1) / 10_000
         for k, value in enumerate(op.operands):
@@ -262,8 +263,6 @@ class _Attempt:
             local = np.zeros_like(ready)
             np.add.at(local.T, placement.cores, met.shared.T)
             made = np.where(met.shared > 0, self.finish[value][None, :], 0.0).max(axis=1, initial=0.0)
-            import os
-
-            dist = float(os.environ.get("DW", "0")) * met.runs @ self.machine.distance_ns()[placement.cores, :]
-            ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element + dist)
+            away = met.runs @ distance[placement.cores]
+            ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element + away)
         return ready

@@ -109,9 +109,11 @@ def split_extent(extent: int, parts: int) -> list[tuple[int, int]]:
 
 def grid(shape: Sequence[int], parts: Sequence[int]) -> BoxArray:
     """``shape`` cut into a grid with ``parts[a]`` intervals along axis a; row-major order of the grid."""
-    intervals = [split_extent(extent, n) for extent, n in zip(shape, parts, strict=True)]
-    cells = list(itertools.product(*intervals))
-    return np.array(cells, dtype=np.int64).reshape(len(cells), len(shape), 2).transpose(0, 2, 1).copy()
+    cells = np.indices(parts, dtype=np.int64).reshape(len(parts), -1)
+    boxes = np.empty((cells.shape[1], 2, len(parts)), dtype=np.int64)
+    for axis, (extent, n) in enumerate(zip(shape, parts, strict=True)):
+        boxes[:, :, axis] = np.array(split_extent(extent, n), dtype=np.int64)[cells[axis]]
+    return boxes
 
 
 def to_array(boxes: Sequence[Box], rank: int) -> BoxArray:
