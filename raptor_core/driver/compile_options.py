@@ -19,7 +19,12 @@ CORE_OPTIONS: tuple[Option, ...] = (
     Option("conv_strategy", str, "how convolutions form their products: a strategy's name, or auto", default=AUTO),
     Option("scheduler", str, "what places the work on cores", default="peft"),
     Option("layout_planning", bool, "choice of element orders by cost: row-major wherever it can be", default=True),
-    Option("input_staging", bool, "copies of network inputs on the cores where lanes share them", default=True),
+    Option(
+        "input_staging",
+        bool,
+        "copies of network inputs and constants on the cores where lanes share them",
+        default=True,
+    ),
     Option("mirrors", bool, "storages of their own for users of a value that a shared one slows down", default=True),
     Option("pipeline", int, "number of throughput stages; 1 schedules for latency", default=1, minimum=1),
     Option(

@@ -1,8 +1,8 @@
-"""Pass ``stage-inputs``: network inputs that many lanes would read again and again are brought onto the cores once.
+"""Pass ``stage-inputs``: what many lanes would read from the host again and again is brought onto the cores once.
 
 The host memory serves the whole chip through one port. Where the boxes that an operation's lanes need of a network
-input overlap (the halos of a convolution), each core would load its halo from the host. A copy in between is loaded
-once, in long runs, and its pieces then go from core to core, side by side.
+input or of a constant overlap (the halos of a convolution, a bias that every lane adds), each core would load its part
+from the host. A copy in between is loaded once, in long runs, and its pieces then go from core to core, side by side.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORTH_STAGING = 1.25
 
 @attrs.frozen
 class StageInputsPass:
-    """See the module's text. Notes name the staged inputs."""
+    """See the module's text. Notes name the staged inputs and constants."""
 
     name: ClassVar[str] = "stage-inputs"
 
@@ -33,7 +33,8 @@ class StageInputsPass:
         """Never refuses. Option ``input_staging``: false leaves the module as it is."""
         if not context.options.get("input_staging", True):
             return PassResult(attrs.evolve(module, stage=self.name), {"staged": []})
-        staged = {value: module.types[value] for value in module.inputs if _times_read(module, value, context.machine)}
+        hosted = (*module.inputs, *module.constants)
+        staged = {value: module.types[value] for value in hosted if _is_shared(module, value, context.machine)}
         rewriter = Rewriter(module)
         names: dict[str, str] = {}
         for value, type_ in staged.items():
@@ -47,7 +48,7 @@ class StageInputsPass:
 STAGE_INPUTS = StageInputsPass()
 
 
-def _times_read(module: Module, value: str, machine: Machine) -> bool:
+def _is_shared(module: Module, value: str, machine: Machine) -> bool:
     """Whether some operation reads the value so often that staging pays."""
     return any(
         _overlapping(op, k, module.types, machine)
@@ -70,7 +71,7 @@ def _overlapping(op: Operation, operand: int, types: Types, machine: Machine) ->
 
 
 def _reading(op: Operation, names: dict[str, str], types: Types, machine: Machine) -> Operation:
-    """``op`` with staged values in place of inputs where it reads them again and again."""
+    """``op`` with staged values in place of what it reads again and again."""
     operands = tuple(
         names[value] if value in names and _overlapping(op, k, types, machine) else value
         for k, value in enumerate(op.operands)

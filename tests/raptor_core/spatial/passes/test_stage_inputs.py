@@ -1,4 +1,4 @@
-"""Network inputs that lanes share are loaded once; others, and chips of one core, are left alone."""
+"""Inputs and constants that lanes share are loaded once; others, and chips of one core, are left alone."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def run(module: Module, cores: int = 8, **options: Any) -> Any:
 
 def test_an_input_with_halos_is_staged_for_those_who_share_it() -> None:
     result = run(blurred())
-    assert result.notes == {"staged": ["x"]}
+    assert result.notes == {"staged": ["x", "z"]}
     verify_module(result.module)
-    staged, blur, _, add, *_ = result.module.operations
+    staged, bias, blur, _, add, *_ = result.module.operations
     assert isinstance(staged, ConvertLayout)
     assert isinstance(blur, Blur)
-    assert blur.operands == ("x.staged", "z")
+    assert isinstance(bias, ConvertLayout)
+    assert blur.operands == ("x.staged", "z.staged")
     assert add.operands[1] == "x"  # each lane of the sum reads its own box: nothing is read twice
     assert result.module.types["x.staged"] == result.module.types["x"]
 
@@ -51,5 +52,6 @@ def test_nothing_is_staged(cores: int, options: dict[str, Any]) -> None:
 
 
 def test_an_input_that_every_element_is_read_of_once_is_left_alone() -> None:
-    module = network()
-    assert run(module).module.operations == module.operations
+    result = run(network())
+    assert result.notes == {"staged": ["z"]}  # the bias, which every lane adds
+    assert result.module.operations[1] == network().operations[0]
