@@ -25,12 +25,12 @@ from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.edges import (
     Indices,
     Needs,
-    Pieces,
     fragment_pieces,
     host_pieces,
     padding_boxes,
     storage_boxes,
 )
+from raptor_core.spatial.multicast import Forwarding, forwarded
 
 # Within one step, events run in this order.
 _CLEAR, _LOAD, _COPY, _TRANSFER, _LANE, _STORE = range(6)
@@ -38,11 +38,15 @@ _CLEAR, _LOAD, _COPY, _TRANSFER, _LANE, _STORE = range(6)
 
 @attrs.frozen(eq=False)
 class _Family:
-    """Events before they have their order: an operation whose ``order`` (or placement) is still to be filled in."""
+    """Events before they have their order: an operation whose ``order`` (or placement) is still to be filled in.
+
+    Of transfers of one step, those of less ``depth`` come first (None: all at once).
+    """
 
     op: Operation
     step: Indices
     phase: int
+    depth: Indices | None = None
 
 
 @attrs.frozen
@@ -143,21 +147,27 @@ def _value_families(
     pieces, own = fragment_pieces(need, placement.boxes, placement.cores, shape)
     operands = (source,) if source == value else (source, value)
     if pieces.steps.size:
-        yield _Family(_transfer(layer, operands, pieces), pieces.steps, _TRANSFER)
+        yield from _transfers(layer, operands, forwarded(pieces))
     if source != value and own.steps.size:
         copy = Copy(name=layer, operands=operands, cores=own.destinations, boxes=own.boxes, order=own.steps)
         yield _Family(copy, own.steps, _COPY)
 
 
-def _transfer(layer: str, operands: tuple[str, ...], pieces: Pieces) -> Transfer:
-    return Transfer(
-        name=layer,
-        operands=operands,
-        sources=pieces.sources,
-        destinations=pieces.destinations,
-        boxes=pieces.boxes,
-        order=pieces.steps,
-    )
+def _transfers(layer: str, operands: tuple[str, ...], found: Forwarding) -> Iterator[_Family]:
+    """Pieces from their sources, and those passed on, which come from where the first ones went."""
+    for which, names in ((found.depth == 1, operands), (found.depth > 1, operands[-1:])):
+        if not which.any():
+            continue
+        pieces = found.pieces
+        transfer = Transfer(
+            name=layer,
+            operands=names,
+            sources=pieces.sources[which],
+            destinations=pieces.destinations[which],
+            boxes=pieces.boxes[which],
+            order=pieces.steps[which],
+        )
+        yield _Family(transfer, transfer.order, _TRANSFER, found.depth[which])
 
 
 def _stores(module: Module, producers: Mapping[str, ComputeOp]) -> Iterator[_Family]:
@@ -176,9 +186,10 @@ def _stores(module: Module, producers: Mapping[str, ComputeOp]) -> Iterator[_Fam
 
 
 def _assign_order(families: list[_Family]) -> list[Operation]:
-    """The families' operations with every event's rank in the total order: by step, phase, round, and family."""
+    """The families' operations with every event's rank in the total order: by step, phase, depth, round, and family."""
     sizes = [family.step.size for family in families]
     step = np.concatenate([family.step for family in families])
+    depth = np.concatenate([np.zeros_like(f.step) if f.depth is None else f.depth for f in families])
     phase = np.repeat([family.phase for family in families], sizes)
     rounds = np.zeros(step.size, dtype=np.int64)
     is_transfer = phase == _TRANSFER
@@ -186,12 +197,12 @@ def _assign_order(families: list[_Family]) -> list[Operation]:
         transfers = [family.op for family in families if isinstance(family.op, Transfer)]
         sources = np.concatenate([op.sources for op in transfers])
         destinations = np.concatenate([op.destinations for op in transfers])
-        steps = step[is_transfer]
+        steps = step[is_transfer] * (int(depth.max()) + 1) + depth[is_transfer]
         by_step = np.argsort(steps, kind="stable")
         coloured = np.empty(by_step.size, dtype=np.int64)
         coloured[by_step] = transfer_rounds(steps[by_step], sources[by_step], destinations[by_step])
         rounds[is_transfer] = coloured
-    ranking = np.lexsort((np.arange(step.size), rounds, phase, step))
+    ranking = np.lexsort((np.arange(step.size), rounds, depth, phase, step))
     order = np.empty(step.size, dtype=np.int64)
     order[ranking] = np.arange(step.size)
     ordered: list[Operation] = []
