@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import attrs
@@ -116,4 +117,11 @@ def edge_ns(
     received = machine.transfer_ns(float(worst.max()), float(count[worst.argmax()]))
     sent = away_share * elements.mean() + (1 - away_share) * remote.mean()
     sends = away_share * total.mean() + (1 - away_share) * messages.mean()
-    return received + machine.transfer_ns(float(sent) * share, float(sends) * share)
+    straight = machine.transfer_ns(float(sent) * share, float(sends) * share)
+    receivers = lanes * float(elements.mean()) / type_.elements
+    if share <= 1 or receivers <= 1 or not sends:
+        return received + straight
+    own = max(share / receivers, 1.0)
+    passed_on = machine.transfer_ns(float(sent) * own, float(sends) * own)
+    passed_on += math.log2(receivers) * machine.transfer_ns(float(sent / sends))
+    return received + min(straight, passed_on)
