@@ -169,11 +169,13 @@ class _Attempt:
     placements: dict[str, Placement] = attrs.field(factory=dict)
     finish: dict[str, Times] = attrs.field(factory=dict)
     available: Times = attrs.field(init=False)
+    distance: Times = attrs.field(init=False)
     next_step: int = 0
 
     def place(self) -> dict[str, Placement]:
         """The placement of every result. Raises PackingError."""
         self.available = np.zeros(self.machine.core_count)
+        self.distance = self.machine.distance_ns()
         for k in self._order(self._optimistic_costs()):
             self._place_op(k)
         return self.placements
@@ -251,7 +253,6 @@ class _Attempt:
 
     def _ready(self, op: ComputeOp, cut: Cut) -> Times:
         """[lane, core]: when the operands of a lane can be on a core, the way across the mesh included."""
-        distance = self.machine.distance_ns()
         ready = np.zeros((cut.lanes, self.machine.core_count))
         per_element = self.machine.transfer_ns(10_000, 1) / 10_000
         for k, value in enumerate(op.operands):
@@ -260,9 +261,16 @@ class _Attempt:
                 continue
             needs = regions(op, k, cut.boxes, self.module.types)
             met = overlap(needs, placement.boxes, self.module.types[value].order)
+            lanes, fragments = np.nonzero(met.shared)
+            sources = placement.cores[fragments]
             local = np.zeros_like(ready)
-            np.add.at(local.T, placement.cores, met.shared.T)
+            away = np.zeros_like(ready)
+            if lanes.size:
+                place = lanes * ready.shape[1] + sources
+                local += np.bincount(place, met.shared[lanes, fragments], ready.size).reshape(ready.shape)
+                ways = met.runs[lanes, fragments][:, None] * self.distance[sources]
+                first = np.flatnonzero(np.diff(lanes, prepend=-1))
+                away[lanes[first]] = np.add.reduceat(ways, first)
             made = np.where(met.shared > 0, self.finish[value][None, :], 0.0).max(axis=1, initial=0.0)
-            away = met.runs @ distance[placement.cores]
             ready = np.maximum(ready, made[:, None] + (met.needed[:, None] - local) * per_element + away)
         return ready

@@ -35,7 +35,11 @@ class Affine:
 
     def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
-            return Affine(self.constant + other, self.terms)
+            return Affine(self.constant + other, self.terms) if other else self
+        if not other.terms:
+            return Affine(self.constant + other.constant, self.terms)
+        if not self.terms:
+            return Affine(self.constant + other.constant, other.terms)
         merged = dict(self.terms)
         for variable, coefficient in other.terms:
             merged[variable] = merged.get(variable, 0) + coefficient
@@ -84,10 +88,13 @@ class View:
         """The address of the element at a relative index; indices may use loop variables."""
         if len(index) != len(self.strides):
             raise ValueError(f"index of {len(index)} axes into a view of {len(self.strides)}")
-        offset = Affine(self.base)
+        constant, moving = self.base, Affine()
         for i, stride in zip(index, self.strides, strict=True):
-            offset = offset + i * stride
-        return Address(self.slot, offset)
+            if isinstance(i, Affine):
+                moving = moving + i * stride
+            else:
+                constant += i * stride
+        return Address(self.slot, moving + constant)
 
     def run_axes(self) -> tuple[int, int]:
         """How many innermost axes of ``order`` lie gap-free, and the number of elements of such a run."""

@@ -26,6 +26,7 @@ STAGES = (
     "merge",
     "stage-inputs",
     "schedule",
+    "mirror",
     "communicate",
     "to-pim",
     "order-events",

@@ -21,6 +21,7 @@ CHIPS = st.fixed_dictionaries(
         "crossbar_count": st.integers(20, 400),
         "crossbar_size": st.sampled_from(["8", "16", "32x16", "16x64", "128"]),
         "layout_planning": st.booleans(),
+        "mirrors": st.booleans(),
         "verify_communication": st.just(True),
     }
 )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import attrs
+import pytest
 
 from raptor_core.ir.operation import Types
 from raptor_core.ir.types import Layout, TensorType
 from raptor_core.spatial.boxes import Box, empty_box
 from raptor_core.spatial.compute import ComputeOp
-from raptor_core.spatial.cost import box_cost, nominal_views
+from raptor_core.spatial.cost import box_cost, nominal_views, weight_axes
 from raptor_core.spatial.kernel import Instr, Kernel, KernelBuilder, Loop, View
 from text_ir import Apply, Sum
 
@@ -73,3 +74,28 @@ def test_the_cost_is_the_machines_for_body_and_epilogue() -> None:
 def test_the_crossbar_height_is_the_machines() -> None:
     op = Halo(name="n", operands=("x", "w"), results=("y",))
     assert box_cost(op, Box((0, 0), (2, 3)), TYPES, cast(Any, Machine())) == 16
+
+
+@attrs.frozen(kw_only=True)
+class Blocks(ComputeOp):
+    """Weights differ by channel (axis 0) and, as those of convolutions do, by the size of a block of five rows."""
+
+    kind = "test.blocks"
+
+    def cut_granularity(self, types: Types) -> tuple[int, ...]:
+        return (2, 5)
+
+    def weights_key(self, out: Box, types: Types) -> tuple[int, ...]:
+        return out.lo[0], out.hi[0], min(5, out.extents[1])
+
+
+@pytest.mark.parametrize("rows", [10, 11, 13, 14, 23])
+@pytest.mark.parametrize("channels", [4, 7])
+def test_only_axes_of_other_weights_are_weight_axes(rows: int, channels: int) -> None:
+    types = {"x": TensorType((channels, rows)), "y": TensorType((channels, rows))}
+    assert weight_axes(Blocks(name="b", operands=("x",), results=("y",)), types) == (0,)
+
+
+def test_an_axis_of_one_unit_is_no_weight_axis() -> None:
+    types = {"x": TensorType((2, 5)), "y": TensorType((2, 5))}
+    assert weight_axes(Blocks(name="b", operands=("x",), results=("y",)), types) == ()
