@@ -35,12 +35,13 @@ ABLATIONS = {
     "no layout planning": ["--no-layout-planning"],
     "one convolution strategy": ["--conv-strategy", "streamed-patch"],
     "no input staging": ["--no-input-staging"],
-    "energy not weighed": ["--energy-weight", "0"],
+    "energy not weighed by the scheduler": ["--energy-weight", "0"],
     "cuts not fitted again": ["--cut-sweeps", "1"],
     "lanes not spread": ["--lane-spreading", "0"],
     "movements anywhere": ["--no-movement-in-place"],
     "events in step order": ["--no-event-ordering"],
     "one storage per value": ["--no-mirrors"],
+    "no multicast": ["--no-multicast"],
 }
 
 

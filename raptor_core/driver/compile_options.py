@@ -26,6 +26,7 @@ CORE_OPTIONS: tuple[Option, ...] = (
         default=True,
     ),
     Option("mirrors", bool, "storages of their own for users of a value that a shared one slows down", default=True),
+    Option("multicast", bool, "cores that have a piece pass it on where many need it", default=True),
     Option("pipeline", int, "number of throughput stages; 1 schedules for latency", default=1, minimum=1),
     Option(
         "optimize",

@@ -26,14 +26,18 @@ class Forwarding:
     depth: Indices
 
 
+def straight(pieces: Pieces) -> Forwarding:
+    """All pieces from their sources."""
+    return Forwarding(pieces, np.ones(pieces.steps.size, dtype=np.int64))
+
+
 def forwarded(pieces: Pieces) -> Forwarding:
     """The pieces along binomial trees, or straight from their sources where no core is spared much by that.
 
     Receivers stand in a tree by the step in which they need the piece, so none waits for one that needs it later.
     """
-    straight = Forwarding(pieces, np.ones(pieces.steps.size, dtype=np.int64))
     if pieces.steps.size < 3:
-        return straight
+        return straight(pieces)
     keys = np.concatenate([pieces.sources[:, None], pieces.boxes.reshape(pieces.steps.size, -1)], axis=1)
     _, tree = np.unique(keys, axis=0, return_inverse=True)
     tree = tree.ravel()
@@ -50,7 +54,7 @@ def forwarded(pieces: Pieces) -> Forwarding:
     received = np.bincount(pieces.destinations, minlength=int(max(pieces.sources.max(), pieces.destinations.max())) + 1)
     loads = [int((received + np.bincount(s, minlength=received.size)).max()) for s in (pieces.sources, senders)]
     if loads[1] + int(depth.max()) > _GAIN * loads[0]:
-        return straight
+        return straight(pieces)
     return Forwarding(attrs.evolve(pieces, sources=senders), depth)
 
 

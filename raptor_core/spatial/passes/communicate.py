@@ -8,7 +8,7 @@ blocking transfers in such an order cannot deadlock (see raptor_core.spatial.com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import attrs
@@ -30,7 +30,7 @@ from raptor_core.spatial.edges import (
     padding_boxes,
     storage_boxes,
 )
-from raptor_core.spatial.multicast import Forwarding, forwarded
+from raptor_core.spatial.multicast import Forwarding, forwarded, straight
 
 # Within one step, events run in this order.
 _CLEAR, _LOAD, _COPY, _TRANSFER, _LANE, _STORE = range(6)
@@ -56,7 +56,8 @@ class CommunicatePass:
     name: ClassVar[str] = "communicate"
 
     def run(self, module: Module, context: PassContext) -> PassResult:
-        """Raises InternalError when an operation has no placement."""
+        """Raises InternalError when an operation has no placement. Option ``multicast``: false sends all from the source."""
+        forward = forwarded if context.options.get("multicast", True) else straight
         computes = list(module.find(ComputeOp))
         mirrors = list(module.find(Mirror))
         mirrored = {op.results[0]: op.operands[0] for op in mirrors}
@@ -66,7 +67,7 @@ class CommunicatePass:
         storages: list[Operation] = []
         for value, need in needs.items():
             storages.append(_storage(value, need, producers.get(value)))
-            families.extend(_value_families(module, value, need, producers, mirrored))
+            families.extend(_value_families(module, value, need, producers, mirrored, forward))
         for op in computes:
             if op.results[0] not in needs:
                 storages.append(_storage(op.results[0], None, op))
@@ -120,7 +121,12 @@ def _storage(value: str, need: Needs | None, producer: ComputeOp | None) -> Stor
 
 
 def _value_families(
-    module: Module, value: str, need: Needs, producers: Mapping[str, ComputeOp], mirrored: Mapping[str, str]
+    module: Module,
+    value: str,
+    need: Needs,
+    producers: Mapping[str, ComputeOp],
+    mirrored: Mapping[str, str],
+    forward: Callable[[Pieces], Forwarding],
 ) -> Iterator[_Family]:
     """The clears, loads, copies and transfers that bring one value, or mirror of one, to where it is needed."""
     shape = module.types[value].shape
@@ -147,7 +153,7 @@ def _value_families(
     pieces, own = fragment_pieces(need, placement.boxes, placement.cores, shape)
     operands = (source,) if source == value else (source, value)
     if pieces.steps.size:
-        yield from _transfers(layer, operands, forwarded(pieces))
+        yield from _transfers(layer, operands, forward(pieces))
     if source != value and own.steps.size:
         copy = Copy(name=layer, operands=operands, cores=own.destinations, boxes=own.boxes, order=own.steps)
         yield _Family(copy, own.steps, _COPY)

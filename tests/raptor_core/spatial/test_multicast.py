@@ -98,3 +98,18 @@ def test_cores_pass_on_what_they_received() -> None:
     for op in sends:
         for source, order in zip(op.sources.tolist(), op.order.tolist(), strict=True):
             assert source == 0 or first[source] < order
+
+
+def test_the_option_sends_all_from_the_source() -> None:
+    module = network()
+    placements = [Placement(grid(SHAPE, (1, 1, 1)), np.array([0]), np.array([k])) for k in range(3)]
+    wide = grid(SHAPE, (1, 5, 2))
+    placements += [Placement(wide, 1 + np.arange(len(wide)), np.full(len(wide), k)) for k in range(3, 6)]
+    ops = [attrs.evolve(op, placement=p) for op, p in zip(module.operations, placements, strict=True)]
+    everything = Everything(name="d", operands=("c", "a"), results=("d",), placement=placements[3])
+    module = attrs.evolve(module, operations=(*ops[:3], everything, *ops[4:]))
+    for multicast in (True, False):
+        context = PassContext(None, None, {"multicast": multicast})  # type: ignore[arg-type]
+        sends = [op for op in COMMUNICATE.run(module, context).module.find(Transfer) if op.operands == ("c",)]
+        sources = np.concatenate([op.sources for op in sends])
+        assert (np.bincount(sources).max() == len(wide)) is not multicast
