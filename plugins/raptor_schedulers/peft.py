@@ -54,7 +54,7 @@ class PeftScheduler:
         Option(
             "energy_weight",
             float,
-            "how much energy counts against time when the scheduler cuts work: 0 not at all, 1 as much as the idle chip's",
+            "how much energy counts against time when work is cut (by the scheduler): 0 nothing, 1 as the idle chip's",
             default=ENERGY_WEIGHT,
             minimum=0,
             trials=(0.0, 0.25, 0.5, 1.0, 2.0),

@@ -25,6 +25,7 @@ from raptor_core.spatial.compute import ComputeOp, Placement
 from raptor_core.spatial.edges import (
     Indices,
     Needs,
+    Pieces,
     fragment_pieces,
     host_pieces,
     padding_boxes,
@@ -56,7 +57,10 @@ class CommunicatePass:
     name: ClassVar[str] = "communicate"
 
     def run(self, module: Module, context: PassContext) -> PassResult:
-        """Raises InternalError when an operation has no placement. Option ``multicast``: false sends all from the source."""
+        """Raises InternalError when an operation has no placement.
+
+        Option ``multicast``: false sends all pieces from their sources.
+        """
         forward = forwarded if context.options.get("multicast", True) else straight
         computes = list(module.find(ComputeOp))
         mirrors = list(module.find(Mirror))
