@@ -9,7 +9,7 @@ from raptor_core.ir.module import Module, Rewriter
 from raptor_core.spatial.plans import ConvPlan
 from raptor_operators.append import append_binary, append_reshape, new_result
 from raptor_operators.lowering import Lowering, attribute, constant, data_operand, float32, has_input
-from raptor_operators.window_attributes import refuse_window, window_fields
+from raptor_operators.window_attributes import refuse_padding, refuse_window, window_fields
 
 
 class ConvLowering(Lowering):
@@ -31,7 +31,7 @@ class ConvLowering(Lowering):
         groups = attribute(node, "group", 1)
         if groups < 1 or weights.shape[0] % groups or x.shape[1] != weights.shape[1] * groups:
             return f"weights of shape {weights.shape} in {groups} groups do not fit {x}"
-        return refuse_window(node, x.rank - 2, kernel)
+        return refuse_window(node, x.rank - 2, kernel) or refuse_padding(node, x, kernel)
 
     def lower(self, node: OnnxNode, rewriter: Rewriter) -> None:
         x, weights = node.operands[0], float32(rewriter.constants[node.operands[1]])

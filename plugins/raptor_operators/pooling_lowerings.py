@@ -11,7 +11,7 @@ from raptor_core.ir.types import TensorType
 from raptor_operators.global_average_pool import GlobalAveragePool
 from raptor_operators.lowering import Lowering, attribute, data_operand
 from raptor_operators.pooling import AveragePool, MaxPool
-from raptor_operators.window_attributes import refuse_window, window_fields
+from raptor_operators.window_attributes import refuse_padding, refuse_window, window_fields
 
 
 class PoolLowering(Lowering):
@@ -22,7 +22,7 @@ class PoolLowering(Lowering):
         if x.rank < 3:
             return f"{x} has no windowed axis"
         kernel = attribute(node, "kernel_shape", ())
-        reason = refuse_window(node, x.rank - 2, kernel)
+        reason = refuse_window(node, x.rank - 2, kernel) or refuse_padding(node, x, kernel)
         if reason is None and attribute(node, "ceil_mode", 0):
             fields = window_fields(node, kernel, x.shape[2:])
             reason = _refuse_last_window(fields, x.shape[2:], module.types[node.results[0]])

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from raptor_core.frontend.node import OnnxNode
+from raptor_core.ir.types import TensorType
+from raptor_core.spatial.sizes import MAXIMUM_ELEMENTS
 from raptor_operators.lowering import attribute
 
 _AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
@@ -29,6 +31,16 @@ def refuse_window(node: OnnxNode, axes: int, kernel: Sequence[int]) -> str | Non
     if auto_pad(node) not in _AUTO_PADS:
         return f"auto_pad '{auto_pad(node)}' is not one of {', '.join(_AUTO_PADS)}"
     return None
+
+
+def refuse_padding(node: OnnxNode, x: TensorType, kernel: Sequence[int]) -> str | None:
+    """Why ``x`` cannot be padded as a node says whose window attributes make sense, or None."""
+    fields = window_fields(node, kernel, x.shape[2:])
+    pads = zip(x.shape[2:], fields["pads_begin"], fields["pads_end"], strict=True)
+    padded = TensorType((*x.shape[:2], *(extent + max(0, before) + max(0, after) for extent, before, after in pads)))
+    if padded.elements <= MAXIMUM_ELEMENTS:
+        return None
+    return f"{x} with its padding is {padded} of {padded.elements} elements, and at most {MAXIMUM_ELEMENTS} are allowed"
 
 
 def window_fields(node: OnnxNode, kernel: Sequence[int], extents: Sequence[int]) -> dict[str, Any]:

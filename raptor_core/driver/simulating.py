@@ -48,7 +48,7 @@ def simulate(
     log.info("simulation begins", samples=len(samples))
     try:
         result = chosen.simulate(SimulationRequest(path, samples, resolved))
-    except RaptorError:
+    except (RaptorError, MemoryError):
         raise
     except Exception as error:
         entry = plugins.entry(SIMULATORS, simulator)

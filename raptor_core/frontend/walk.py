@@ -27,6 +27,7 @@ from raptor_core.frontend.structure import GraphNode, subgraphs
 from raptor_core.frontend.tensors import TensorReader
 from raptor_core.frontend.training import training_mode
 from raptor_core.frontend.versions import normalised_domain
+from raptor_core.frontend.windows import kernel_problem
 from raptor_core.ir.module import Array
 
 _SAME_SHAPE_SAME_VALUE = frozenset({"Cast", "CastLike", "Expand", "Flatten", "Reshape", "Squeeze", "Tile", "Unsqueeze"})
@@ -161,6 +162,10 @@ class Walk:
             inferred = infer_result_types(proto, self.types, self.constants, self.versions)
         except InvalidNodeError as error:
             self._keep(node, "invalid-node", str(error), _INVALID)
+            return
+        misfit = kernel_problem(proto, self.types, inferred.get(proto.output[0]))
+        if misfit is not None:
+            self._keep(node, "kernel-too-large", misfit, "use larger images, more padding or a smaller kernel")
             return
         inputs = {name: self.constants[name] for name in proto.input if name in self.constants}
         if len(inputs) == len(set(filter(None, proto.input))):

@@ -69,7 +69,7 @@ class _Verifier:
                 self._check_type(result, op)
         try:
             op.verify(self.module.types)
-        except RaptorError:
+        except (RaptorError, MemoryError):
             raise
         except Exception as error:
             raise op.fail(f"its check stopped with {type(error).__name__}: {error}") from error

@@ -134,6 +134,14 @@ def _run_pass(pass_: Pass, module: Module, context: PassContext, done: Sequence[
         result = pass_.run(module, context)
     except RaptorError:
         raise
+    except MemoryError as error:
+        raise RaptorError(
+            "out-of-memory",
+            "there is not enough memory",
+            where=f"network '{module.name}', pass '{pass_.name}'",
+            reason=str(error) or None,
+            hint="use a smaller network, batch or image, or a machine with more memory",
+        ) from error
     except Exception as error:
         raise _at_fault(
             pass_, "pass-failed", f"pass '{pass_.name}' failed", f"{type(error).__name__}: {error}", done

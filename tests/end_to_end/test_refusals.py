@@ -145,6 +145,30 @@ def test_symbolic_shapes_are_given_by_the_shape_option(work: Path, capsys: Captu
     assert np.load("out.npz")["y"].shape == (2, 3, 6, 4)
 
 
+@pytest.mark.parametrize(
+    ("shape", "attributes", "reason"),
+    [
+        ((2**62, 2**62), None, "input 'x'"),
+        ((2**33, 2**33), None, "input 'x'"),
+        ((1, 1, 3, 3), {"dilations": [10**9] * 2, "pads": [10**9] * 4}, "with its padding"),
+        ((1, 1, 3, 3), {"pads": [10**5] * 4}, "its result 'y'"),
+    ],
+)
+def test_huge_values_are_refused_at_once(
+    work: Path, shape: tuple[int, ...], attributes: dict[str, list[int]] | None, reason: str, capsys: Capture
+) -> None:
+    weights = np.ones((1, 1, 3, 3), np.float32)
+    window = helper.make_node("Conv", ["x", "w"], ["y"], name="first", **(attributes or {}))
+    node = helper.make_node("Relu", ["x"], ["y"], name="first") if attributes is None else window
+    onnx.save(network([node], shape, w=weights), "huge.onnx")
+    refused(
+        ("compile", "huge.onnx", "-o", "p", *CHIP),
+        capsys,
+        code=1,
+        names=["where", reason, "2147483648", "help", "first"],
+    )
+
+
 def test_a_network_too_large_says_how_much_is_needed(work: Path, capsys: Capture) -> None:
     """The crossbars that it says are needed are enough; one less is not."""
     digits = DIGITS / "digits_cnn.onnx"

@@ -64,6 +64,12 @@ def test_double_precision_weights_are_taken_as_float32() -> None:
     ("reason", "x", "constants", "attributes"),
     [
         ("run time", (1, 2, 5, 5), {}, {}),
+        (
+            "f32[1,2,5,5] with its padding is f32[1,2,2000000005,2000000005] of",
+            (1, 2, 5, 5),
+            {"w": floats(1, 3, 2, 3, 3)},
+            {"dilations": [10**9] * 2, "pads": [10**9] * 4},
+        ),
         ("is not that of the weights", (1, 2, 5, 5), {"w": floats(1, 3, 2, 3, 3)}, {"kernel_shape": [2, 3]}),
     ],
 )

@@ -102,7 +102,7 @@ class Strategies:
         begin, type_ = len(rewriter.operations), rewriter.types[plan.results[0]]
         try:
             strategy.realise(plan, rewriter, self.machine, options)
-        except RaptorError:
+        except (RaptorError, MemoryError):
             raise
         except Exception as error:
             raise _broken(strategy, plan, f"realise stopped with {type(error).__name__}: {error}") from error
@@ -141,6 +141,8 @@ class Strategies:
             if name == self.requested:
                 raise
             return Candidate(name, reason=f"broken: {error.reason or error.message}")
+        except MemoryError:
+            raise
         except Exception as error:
             failure = _broken(self.loaded[name][0], plan, f"its computes stopped with {type(error).__name__}: {error}")
             if name == self.requested:
@@ -152,7 +154,7 @@ class Strategies:
         strategy = self.loaded[name][0]
         try:
             reason = strategy.applies(plan, types, self.machine)
-        except RaptorError:
+        except (RaptorError, MemoryError):
             raise
         except Exception as error:
             raise _broken(strategy, plan, f"applies stopped with {type(error).__name__}: {error}") from error

@@ -14,9 +14,13 @@ from raptor_core.ir.module import Module, Rewriter
 from raptor_core.ir.types import TensorType
 from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.plugins.contracts import OperatorLowering
+from raptor_core.spatial.sizes import refuse_sizes
 from raptor_core.spatial.stages import STAGE_OPERATIONS
 
 GROUP = "raptor.operator_lowerings"
+_MISSING_HINT = (
+    "'raptor plugins list --kind operator-lowering' shows the operators that can be compiled; a plugin may add others"
+)
 
 _ELEMENT_NAMES = {dtype.name: name for name, dtype in ARRAY_DTYPES.items()}
 
@@ -28,7 +32,11 @@ class LowerPass:
     name: ClassVar[str] = "lower"
 
     def run(self, module: Module, context: PassContext) -> PassResult:
-        """Raises RaptorError naming every node that cannot be lowered; PluginError for a lowering that fails."""
+        """Raises RaptorError naming every node that cannot be lowered and every value that is too large.
+
+        Raises PluginError for a lowering that fails.
+        """
+        refuse_sizes(module)
         lowerings = _find_lowerings(module, context)
         rewriter = Rewriter(module)
         needed = {*module.outputs, *module.users_of()}
@@ -52,6 +60,7 @@ def _find_lowerings(module: Module, context: PassContext) -> Mapping[str, Operat
     """The lowering of every operator in the module. Raises RaptorError listing all nodes that have none."""
     lowerings: dict[str, OperatorLowering] = {}
     refused: list[str] = []
+    missing = 0
     nodes = list(module.find(OnnxNode))
     for node in nodes:
         if node.operator in lowerings:
@@ -61,6 +70,7 @@ def _find_lowerings(module: Module, context: PassContext) -> Mapping[str, Operat
             reason = _refusal(lowerings[node.operator], node, module)
         else:
             reason = "no installed plugin lowers this operator"
+            missing += 1
         if reason is not None:
             refused.append(f"{node.label} (node {node.index}, {_result_words(node, module)}): {reason}")
     if refused:
@@ -69,8 +79,7 @@ def _find_lowerings(module: Module, context: PassContext) -> Mapping[str, Operat
             f"{len(refused)} of {len(nodes)} nodes cannot be compiled",
             where=f"network '{module.name}'",
             details=refused,
-            hint="'raptor plugins list --kind operator-lowering' shows the operators that can be compiled; "
-            "a plugin may add others",
+            hint=_MISSING_HINT if missing else "change these nodes in the model, or export it in another way",
         )
     return lowerings
 
@@ -79,7 +88,7 @@ def _refusal(lowering: OperatorLowering, node: OnnxNode, module: Module) -> str 
     """Why the lowering refuses the node, or None."""
     try:
         reason = lowering.check(node, module)
-    except RaptorError:
+    except (RaptorError, MemoryError):
         raise
     except Exception as error:
         raise _broken(lowering, node, f"its check stopped with {type(error).__name__}: {error}") from error
@@ -94,7 +103,7 @@ def _lower_node(lowering: OperatorLowering, node: OnnxNode, rewriter: Rewriter, 
     declared = {name: rewriter.types[name] for name in node.results if name in needed}
     try:
         lowering.lower(node, rewriter)
-    except RaptorError:
+    except (RaptorError, MemoryError):
         raise
     except Exception as error:
         raise _broken(lowering, node, f"it stopped with {type(error).__name__}: {error}") from error

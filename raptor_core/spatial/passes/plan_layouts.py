@@ -173,7 +173,7 @@ class _Planner:
         if cost is None:
             try:
                 cost = operation_ns(op, types, self.context.machine, self.module.constants)
-            except RaptorError:
+            except (RaptorError, MemoryError):
                 raise
             except Exception as error:
                 raise PluginError(

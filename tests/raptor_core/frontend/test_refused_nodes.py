@@ -112,6 +112,28 @@ def test_shapes_that_depend_on_data() -> None:
     assert ") has no static shape\n" in text
 
 
+@pytest.mark.parametrize(
+    ("operator", "attributes", "reason"),
+    [
+        ("Conv", {}, "along axis 2 its kernel of 7 is larger than the padded input of 4"),
+        ("Conv", {"pads": [2, 1, 1, 1]}, "along axis 3 its kernel of 7 is larger than the padded input of 5 (3 and "),
+        ("MaxPool", {"kernel_shape": [5, 5]}, "along axis 2 its kernel of 5 is larger than the padded input of 4"),
+        (
+            "AveragePool",
+            {"kernel_shape": [1, 2], "dilations": [1, 4]},
+            "along axis 3 its kernel of 5 (2 elements, dilation 4) is larger than the padded input of 3",
+        ),
+    ],
+)
+def test_kernels_larger_than_the_padded_input(operator: str, attributes: dict[str, list[int]], reason: str) -> None:
+    inputs = ["x", "w"] if operator == "Conv" else ["x"]
+    window = node(operator, inputs, ["y"], name="window", **attributes)
+    text = refusal(make_model([window], {"x": [1, 3, 4, 3]}, {"w": floats(0, 5, 3, 7, 7)}, opset=19))
+    assert text.startswith("error[kernel-too-large]: 1 of 1 nodes cannot be compiled\n")
+    assert f"  - {operator} node 'window' (node 0): {reason}" in text
+    assert text.endswith("  help     use larger images, more padding or a smaller kernel")
+
+
 def test_sequences() -> None:
     nodes = [node("SplitToSequence", ["x"], ["s"], name="parts"), node("SequenceAt", ["s", "k"], ["y"])]
     text = refusal(make_model(nodes, {"x": [4, 2]}, {"k": 0}))

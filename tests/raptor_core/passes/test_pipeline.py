@@ -10,7 +10,7 @@ from typing import Any, cast
 import attrs
 import pytest
 
-from raptor_core.diagnostics import InternalError, PluginError, RaptorError, UsageError
+from raptor_core.diagnostics import ExitCode, InternalError, PluginError, RaptorError, UsageError
 from raptor_core.ir.equality import modules_equal
 from raptor_core.ir.files import read_module
 from raptor_core.ir.module import Module
@@ -144,6 +144,21 @@ def test_a_refusal_passes_as_it_is() -> None:
     with pytest.raises(RaptorError) as caught:
         pipeline(Step("bad", refuse)).run(START, CONTEXT)
     assert caught.value.render() == "error[too-large]: it does not fit"
+
+
+def test_too_little_memory_is_no_bug() -> None:
+    def ask(module: Module) -> PassResult:
+        raise MemoryError("unable to allocate 3 GiB")
+
+    with pytest.raises(RaptorError) as caught:
+        pipeline(Step("bad", ask)).run(START, CONTEXT)
+    assert caught.value.exit_code is ExitCode.INPUT
+    assert caught.value.render() == (
+        "error[out-of-memory]: there is not enough memory\n"
+        "  where    network 't', pass 'bad'\n"
+        "  reason   unable to allocate 3 GiB\n"
+        "  help     use a smaller network, batch or image, or a machine with more memory"
+    )
 
 
 def test_the_pass_that_made_an_invalid_module_is_named() -> None:

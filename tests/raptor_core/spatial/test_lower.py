@@ -123,6 +123,30 @@ def test_all_nodes_that_cannot_be_lowered_are_named_at_once() -> None:
     )
 
 
+def test_refusals_of_lowerings_alone_do_not_speak_of_plugins() -> None:
+    refusing = Lowering(relu, lambda node, module: "axis 7 does not exist")
+    with pytest.raises(RaptorError) as caught:
+        LOWER.run(module_from(NETWORK), context(Relu=refusing, Shift=Lowering(relu)))
+    assert caught.value.hint == "change these nodes in the model, or export it in another way"
+
+
+def test_values_that_are_too_large_are_refused_before_anything_is_lowered() -> None:
+    text = NETWORK.replace("%x : f32[2]", "%x : f32[4611686018427387904,2]").replace(
+        ': f32[2] loc("second")', ': f32[2147483649] loc("second")'
+    )
+    with pytest.raises(RaptorError) as caught:
+        LOWER.run(module_from(text), context(Relu=Lowering(stop), Shift=Lowering(stop)))
+    assert caught.value.exit_code is ExitCode.INPUT
+    assert caught.value.render() == (
+        "error[value-too-large]: the network has values that are too large\n"
+        "  where    network 'net'\n"
+        "  reason   no value may have more than 2147483648 elements\n"
+        "  - input 'x' f32[4611686018427387904,2] has 9223372036854775808 elements\n"
+        "  - Shift node 'second': its result 'z' f32[2147483649] has 2147483649 elements\n"
+        "  help     use a smaller batch or smaller images, or split the network"
+    )
+
+
 def nothing(node: OnnxNode, rewriter: Rewriter) -> None:
     pass
 
