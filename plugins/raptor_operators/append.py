@@ -13,7 +13,8 @@ from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.compute import Pointwise, PointwiseFunction
 from raptor_core.spatial.plans import ConvPlan
 from raptor_operators.binary import Binary
-from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.pieces import Piece
+from raptor_operators.rearrange import Rearrange
 from raptor_operators.reshape import Reshape, axis_groups
 
 

@@ -8,7 +8,8 @@ from raptor_core.frontend.node import OnnxNode
 from raptor_core.ir.module import Module, Rewriter
 from raptor_core.spatial.boxes import Box
 from raptor_operators.lowering import Lowering, attribute, data_operand, normalised_axis
-from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.pieces import Piece
+from raptor_operators.rearrange import Rearrange
 
 
 class ConcatLowering(Lowering):

@@ -6,8 +6,9 @@ from raptor_core.ir.operation import Dialect
 from raptor_operators.binary import Binary
 from raptor_operators.functions import FUNCTIONS
 from raptor_operators.global_average_pool import GlobalAveragePool
+from raptor_operators.pieces import Piece
 from raptor_operators.pooling import AveragePool, MaxPool
-from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.rearrange import Rearrange
 from raptor_operators.reshape import Reshape
 from raptor_operators.softmax import Softmax
 

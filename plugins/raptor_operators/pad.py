@@ -12,7 +12,8 @@ from raptor_core.frontend.node import OnnxNode
 from raptor_core.ir.module import Module, Rewriter
 from raptor_core.spatial.boxes import Box
 from raptor_operators.lowering import Lowering, Values, attribute, constant, data_operand, integers, normalised_axis
-from raptor_operators.rearrange import Piece, Rearrange, Segment, affine_segments
+from raptor_operators.pieces import Piece
+from raptor_operators.rearrange import Rearrange, Segment, affine_segments
 
 _MODES = ("constant", "reflect", "edge", "wrap")
 

@@ -2,72 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from raptor_core.ir.attributes import attribute
 from raptor_core.ir.operation import Types
 from raptor_core.ir.types import Layout
-from raptor_core.spatial.boxes import Box, bounding_box, empty_box
+from raptor_core.spatial.boxes import Box, empty_box
 from raptor_core.spatial.compute import ComputeOp, LayoutChoice
 from raptor_core.spatial.kernel import KernelBuilder, View
+from raptor_operators.pieces import Piece, PieceIndex, operand_regions
 from raptor_operators.views import Located, copy_view, fill_cost, fill_view, sub_view
-
-
-@attribute("operators.piece")
-@attrs.frozen(kw_only=True)
-class Piece:
-    """A box of the result that is taken from one operand by an affine map of each axis.
-
-    Along operand axis a the index is ``offsets[a] + steps[a] * i`` where i is the result index along axis
-    ``axes[a]``; axes[a] is -1 where the index is ``offsets[a]`` throughout.
-    """
-
-    operand: int
-    box: Box
-    axes: tuple[int, ...]
-    offsets: tuple[int, ...]
-    steps: tuple[int, ...]
-
-    def interval(self, axis: int, out: Box) -> tuple[int, int]:
-        """The operand indices along operand axis ``axis`` that the (non-empty) part ``out`` of the box reads."""
-        ends = {self._index(axis, out.lo), self._index(axis, tuple(high - 1 for high in out.hi))}
-        return min(ends), max(ends) + 1
-
-    def region(self, out: Box) -> Box:
-        """The operand box that the (non-empty) part ``out`` of the box reads."""
-        intervals = [self.interval(axis, out) for axis in range(len(self.axes))]
-        return Box(tuple(lo for lo, _ in intervals), tuple(hi for _, hi in intervals))
-
-    def carried(self, box: Box) -> Box | None:
-        """The part of the result that the operand's ``box`` becomes; None unless each axis is kept, in steps of one."""
-        if sorted(self.axes) != list(range(len(self.box.lo))) or any(step != 1 for step in self.steps):
-            return None
-        lo, hi = [0] * len(self.axes), [0] * len(self.axes)
-        for axis, offset, low, high in zip(self.axes, self.offsets, box.lo, box.hi, strict=True):
-            lo[axis], hi[axis] = low - offset, high - offset
-        return Box(tuple(lo), tuple(hi)).intersect(self.box)
-
-    def first(self, out: Box) -> tuple[int, ...]:
-        """The operand index of the first element of ``out``."""
-        return tuple(self._index(axis, out.lo) for axis in range(len(self.axes)))
-
-    def source(self, operand: View, region: Box, out: Box, order: tuple[int, ...]) -> View:
-        """The operand's elements for ``out``, as a view in the result's axes."""
-        first = [index - low for index, low in zip(self.first(out), region.lo, strict=True)]
-        base = operand.base + sum(index * stride for index, stride in zip(first, operand.strides, strict=True))
-        strides = [0] * len(out.lo)
-        for axis, step, stride in zip(self.axes, self.steps, operand.strides, strict=True):
-            if axis >= 0:
-                strides[axis] += step * stride
-        return View(operand.slot, out.extents, base, tuple(strides), order)
-
-    def _index(self, axis: int, index: Sequence[int]) -> int:
-        result_axis = self.axes[axis]
-        return self.offsets[axis] + (self.steps[axis] * index[result_axis] if result_axis >= 0 else 0)
 
 
 @attrs.frozen(kw_only=True)
@@ -89,15 +37,16 @@ class Rearrange(ComputeOp):
                 raise self.fail(f"a piece reaches outside {operand} or the result")
 
     def region(self, operand: int, out: Box, types: Types) -> Box:
-        needed = [piece.region(part) for piece, part in self._parts(out) if piece.operand == operand]
-        return bounding_box(needed) if needed else empty_box(types[self.operands[operand]].rank)
+        own = self._by_operand.get(operand)
+        parts = own.parts(out) if own is not None else []
+        return operand_regions(parts)[operand] if parts else empty_box(types[self.operands[operand]].rank)
 
     def carried(self, operand: int, box: Box, types: Types) -> Box | None:
         """Where every operand is one piece, unrepeated and in steps of one."""
-        own = [piece for piece in self.pieces if piece.operand == operand]
-        if len(own) != 1 or len(self.pieces) != len(self.operands):
+        own = self._by_operand.get(operand)
+        if own is None or len(own.pieces) != 1 or len(self.pieces) != len(self.operands):
             return None
-        return own[0].carried(box)
+        return own.pieces[0].carried(box)
 
     def layout_choices(self, types: Types, candidates: Sequence[Sequence[Layout]]) -> Iterable[LayoutChoice]:
         """Any layout of the result; any layout of the operands that all of them have on offer."""
@@ -107,8 +56,10 @@ class Rearrange(ComputeOp):
     def kernel_key(self, out: Box, types: Types) -> Hashable:
         back = tuple(-low for low in out.lo)
         key = []
-        for piece, part in self._parts(out):
-            region = self.region(piece.operand, out, types)
+        parts = self._index.parts(out)
+        regions = operand_regions(parts)
+        for piece, part in parts:
+            region = regions[piece.operand]
             first = tuple(index - low for index, low in zip(piece.first(part), region.lo, strict=True))
             key.append((piece.operand, part.shift(back), piece.axes, piece.steps, first))
         return tuple(key)
@@ -116,18 +67,23 @@ class Rearrange(ComputeOp):
     def build(
         self, k: KernelBuilder, out: Box, result: View, operands: Sequence[View | None], types: Types, rows: int
     ) -> None:
-        parts = self._parts(out)
+        parts = self._index.parts(out)
+        regions = operand_regions(parts)
         self._fill_rest(k, out, result, [part for _, part in parts])
         for piece, part in parts:
             operand = operands[piece.operand]
             assert operand is not None
-            region = self.region(piece.operand, out, types)
+            region = regions[piece.operand]
             dst = _part_view(result, out, part)
             copy_view(k, Located(dst), Located(piece.source(operand, region, part, result.order)))
 
-    def _parts(self, out: Box) -> list[tuple[Piece, Box]]:
-        found = [(piece, piece.box.intersect(out)) for piece in self.pieces]
-        return [(piece, part) for piece, part in found if not part.is_empty]
+    @cached_property
+    def _index(self) -> PieceIndex:
+        return PieceIndex.of(self.pieces)
+
+    @cached_property
+    def _by_operand(self) -> Mapping[int, PieceIndex]:
+        return PieceIndex.by_operand(self.pieces)
 
     def _fill_rest(self, k: KernelBuilder, out: Box, result: View, parts: Sequence[Box]) -> None:
         rest = [out]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box
 from raptor_core.spatial.kernel import View, packed_strides
-from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.pieces import Piece
+from raptor_operators.rearrange import Rearrange
 from raptor_operators.reshape import Reshape, axis_groups
 from raptor_operators.views import strided_run
 

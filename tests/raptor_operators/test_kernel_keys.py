@@ -9,8 +9,9 @@ from raptor_core.ir.types import TensorType
 from raptor_core.spatial.boxes import Box, from_array, grid
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
 from raptor_core.spatial.kernel import View
+from raptor_operators.pieces import Piece
 from raptor_operators.pooling import AveragePool, MaxPool
-from raptor_operators.rearrange import Piece, Rearrange
+from raptor_operators.rearrange import Rearrange
 from raptor_operators.reshape import Reshape
 from raptor_operators.softmax import Softmax
 
