@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import attrs
 from raptor_core.cli.arguments import CommandParser, add_common
 from raptor_core.cli.commands import BUILT_INS, GROUP, extra_summaries, find_built_in
 from raptor_core.cli.console import Console, use_color
+from raptor_core.cli.output import checked_output, discard_output
 from raptor_core.diagnostics import ExitCode, RaptorError, UsageError, unknown_name
 from raptor_core.plugins.configuration import read_configuration
 from raptor_core.plugins.disabling import DisableRule
@@ -28,16 +28,15 @@ def main(words: Sequence[str] | None = None) -> int:
     console = Console(as_json="--json" in line.words)
     debug = "--debug" in line.words
     try:
-        code = _run(line, console)
-        sys.stdout.flush()
-        return code
+        with checked_output():
+            return _run(line, console)
     except RaptorError as error:
         return _report(error, console, debug)
     except KeyboardInterrupt:
         console.message("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return BROKEN_PIPE
     except SystemExit as leaving:  # argparse after --help
         return leaving.code if isinstance(leaving.code, int) else int(ExitCode.OK)
@@ -181,14 +180,6 @@ def _bug(error: Exception) -> RaptorError:
     )
     bug.__cause__ = error
     return bug
-
-
-def _discard_output() -> None:
-    """Nobody reads standard output any more; keep the interpreter's last flush from complaining."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 if __name__ == "__main__":

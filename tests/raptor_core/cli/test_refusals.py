@@ -287,6 +287,24 @@ def test_interrupts_and_full_memory(here: Path, monkeypatch, capsys, error, code
     assert (got, err.startswith(message)) == (code, True)
 
 
+@pytest.mark.parametrize(
+    "words", ["plugins list", "plugins list --json", "--help", "plugins list --help", "compile m.onnx -o p"]
+)
+@pytest.mark.parametrize(
+    ("where", "reason"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+)
+def test_standard_output_that_cannot_be_written(here: Path, words: str, where: str, reason: str) -> None:
+    chip = CHIP if words.startswith("compile") else ()
+    raptor = [sys.executable, "-m", "raptor_core.cli.main", *words.split(), *chip]
+    done = subprocess.run(["bash", "-c", f'"$@" {where}', "bash", *raptor], capture_output=True, text=True, cwd=here)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error[cannot-write-output]: cannot write to standard output\n"
+        f"  reason   {reason}\n"
+        "  help     send it where there is room, or to /dev/null if the results are not wanted\n",
+    )
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_compilation_that_is_stopped_leaves_nothing(here: Path, site: Path, number: int) -> None:
     from fake_distributions import write_distribution
