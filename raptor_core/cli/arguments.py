@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import attrs
@@ -21,6 +21,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, summary: str = "", *, add_help: bool = True) -> None:
         super().__init__(prog=prog, description=summary or None, allow_abbrev=False, add_help=False)
+        self.find_owner: Callable[[str], tuple[str, str] | None] = lambda flag: None
+        """For a flag that the command does not have now: whose it is, and how to have it; None when nobody knows."""
         if add_help:
             self.add_argument("-h", "--help", action="help", help="show this help and exit")
 
@@ -47,6 +49,10 @@ class CommandParser(argparse.ArgumentParser):
         if not word.startswith("-") or word == "-":
             return UsageError("unexpected-argument", f"{self.prog} has no place for '{word}'", hint=self._help_hint())
         flag = word.partition("=")[0]
+        owner = self.find_owner(flag)
+        if owner is not None:
+            message = f"{self.prog} has no option '{flag}' as it is called"
+            return UsageError("unknown-option", message, reason=f"it belongs to {owner[0]}", hint=owner[1])
         near = nearest(flag, self.flags())
         hint = (f"did you mean '{near}'? " if near else "") + self._help_hint()
         return UsageError("unknown-option", f"{self.prog} has no option '{flag}'", hint=hint)
@@ -81,6 +87,10 @@ class OptionFlags:
 
     options: tuple[Option, ...]
     place: str
+
+    def has(self, flag: str) -> bool:
+        """Whether one of the options is this flag."""
+        return any(flag == _flag(option) for option in self.options)
 
     def add_to(self, parser: argparse.ArgumentParser, title: str) -> None:
         """Add the flags under a title."""

@@ -17,6 +17,7 @@ from raptor_core.simulation.contract import Sample
 from raptor_core.targets.inspection import TensorSignature
 
 Array = npt.NDArray[Any]
+_NPY = b"\x93NUMPY"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -81,6 +82,7 @@ def _read(path: Path) -> dict[str, Array] | Array:
         reason = "it is a folder" if path.is_dir() else "it does not exist"
         raise RaptorError("input-not-found", "there is no such input file", where=str(path), reason=reason)
     try:
+        _check_kind(path)
         if path.suffix == ".npy":
             return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         with np.load(path, allow_pickle=False) as archive:
@@ -92,6 +94,22 @@ def _read(path: Path) -> dict[str, Array] | Array:
             "unreadable-input",
             "the input file cannot be read",
             where=str(path),
-            reason=" ".join(str(error).split()) or type(error).__name__,
+            reason=_reason(error),
             hint="write it with numpy.savez or numpy.save",
         ) from error
+
+
+def _check_kind(path: Path) -> None:
+    """Raise ValueError for a file that is not what its name says."""
+    if path.suffix == ".npz" and not zipfile.is_zipfile(path):
+        raise ValueError("it is not an .npz archive (a zip file of arrays)")
+    if path.suffix == ".npy":
+        with path.open("rb") as file:
+            if file.read(len(_NPY)) != _NPY:
+                raise ValueError("it does not begin like an .npy file")
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    has_objects = "allow_pickle" in text or "Python objects" in text
+    return "it holds Python objects, and only arrays of numbers are read" if has_objects else text

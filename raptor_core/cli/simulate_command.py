@@ -10,7 +10,7 @@ from raptor_core.cli.arguments import SIMULATE, CommandParser, OptionFlags, add_
 from raptor_core.cli.arrays import check_output, read_samples, write_arrays
 from raptor_core.cli.compile_command import figure_names
 from raptor_core.cli.console import Console
-from raptor_core.diagnostics import ExitCode
+from raptor_core.diagnostics import ExitCode, RaptorError
 from raptor_core.driver.programs import program_reader
 from raptor_core.driver.samples import stacked
 from raptor_core.driver.simulating import DEFAULT_SIMULATOR, SIMULATORS, simulate
@@ -81,6 +81,19 @@ def add_simulator(parser: CommandParser, words: Sequence[str], plugins: PluginMa
     )
     name = peek(words, ("--simulator",)).simulator or DEFAULT_SIMULATOR
     OptionFlags(plugins.get(SIMULATORS, name).options, SIMULATE).add_to(parser, f"options of simulator '{name}'")
+    parser.find_owner = lambda flag: _other_simulator(flag, plugins)
+
+
+def _other_simulator(flag: str, plugins: PluginManager) -> tuple[str, str] | None:
+    """The installed simulator that declares a flag, and how to choose it."""
+    for name in plugins.names(SIMULATORS):
+        try:
+            declared = OptionFlags(plugins.get(SIMULATORS, name).options, SIMULATE)
+        except RaptorError:  # a broken plugin is not what the user asked for
+            continue
+        if declared.has(flag):
+            return f"simulator '{name}'", f"choose that simulator with --simulator {name}"
+    return None
 
 
 def output_rows(result: SimulationResult) -> list[tuple[object, ...]]:

@@ -59,7 +59,7 @@ def random_sample(tensors: Sequence[TensorSignature], seed: int) -> Sample:
 
 def _samples_of_mapping(arrays: Mapping[str, Any], tensors: Sequence[TensorSignature]) -> list[Sample]:
     _check_names(arrays, tensors)
-    given = {tensor.name: np.asarray(arrays[tensor.name]) for tensor in tensors}
+    given = {tensor.name: _native(np.asarray(arrays[tensor.name])) for tensor in tensors}
     if all(_is_one(given[tensor.name], tensor) for tensor in tensors):
         return [given]
     for tensor in tensors:
@@ -80,6 +80,11 @@ def _samples_of_mapping(arrays: Mapping[str, Any], tensors: Sequence[TensorSigna
             reason=", ".join(f"'{tensor.name}' has {given[tensor.name].shape[0]}" for tensor in tensors),
         )
     return [{name: array[k] for name, array in given.items()} for k in range(counts.pop())]
+
+
+def _native(array: Array) -> Array:
+    """The array in the machine's order of bytes."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _is_one(array: Array, tensor: TensorSignature) -> bool:

@@ -109,7 +109,7 @@ def _copy(walk: Walk, value: str, output: str) -> GraphNode:
     proto = onnx.NodeProto(op_type="Identity", input=[value], output=[output])
     if origin is None:
         return GraphNode(proto, f"Identity_{output}", len(walk.kept))
-    return GraphNode(proto, origin.name, origin.index)
+    return GraphNode(proto, origin.name, origin.index, origin.operator)
 
 
 def _with_unique_names(nodes: Iterable[GraphNode]) -> list[GraphNode]:

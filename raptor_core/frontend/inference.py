@@ -88,7 +88,6 @@ def _reason(error: Exception, node: onnx.NodeProto) -> str:
         if lines and "Inference error" in lines[0] and len(lines) > 1
         else (lines or [type(error).__name__])[0]
     )
-    for mark in ("(op_type:", "[ShapeInferenceError]", "[TypeInferenceError]"):
-        if mark in text:
-            text = text.rpartition("]")[2] if mark.startswith("[") else text
+    for mark in ("[ShapeInferenceError]", "[TypeInferenceError]"):
+        text = text.rpartition(mark)[2]
     return text.strip(" :") or f"{node.op_type} is not valid"

@@ -68,7 +68,7 @@ def bind_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Mapping[str, Sequ
 
     A symbol stands for one extent: giving it once settles every input that uses it. Raises UsageError for the name of
     no input and bad numbers, RaptorError for a shape that contradicts the model or another, for inputs that are no
-    tensors, and, listing all of them, for inputs whose shape stays open.
+    tensors, and, listing all of them, for inputs that have no element and for those whose shape stays open.
     """
     known = [info.name for info in inputs]
     for name, shape in shapes.items():
@@ -96,6 +96,9 @@ def bind_inputs(inputs: Sequence[onnx.ValueInfoProto], shapes: Mapping[str, Sequ
             unresolved.append((info.name, dims))
         else:
             types[info.name] = tensor_type(info.type.tensor_type.elem_type, [int(dim) for dim in dims])
+    empty = [info for info in inputs if 0 in (_dims(info) or ())]
+    if empty:
+        raise _empty(empty, where)
     if unresolved:
         raise _unresolved(unresolved, where)
     return BoundInputs(types, extents)
@@ -123,11 +126,14 @@ def _check_numbers(name: str, shape: Sequence[int]) -> None:
 
 
 def _dims(info: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
-    """Extents as the model states them; ``?`` for one without a name; None when not even their number is known."""
+    """Extents as the model states them, 0 included; ``?`` for an open one without a name.
+
+    None when not even their number is known.
+    """
     if not info.type.tensor_type.HasField("shape"):
         return None
     return tuple(
-        dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else (dim.dim_param or "?")
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else (dim.dim_param or "?")
         for dim in info.type.tensor_type.shape.dim
     )
 
@@ -164,6 +170,17 @@ def _conflict(name: str, given: Shape, reason: str, where: str) -> RaptorError:
         where=where,
         reason=reason,
         hint="give only what the model leaves open, with the model's extents everywhere else",
+    )
+
+
+def _empty(inputs: Sequence[onnx.ValueInfoProto], where: str) -> RaptorError:
+    return RaptorError(
+        "empty-input",
+        "an input of no elements cannot be compiled",
+        where=where,
+        reason="the model gives a dimension the extent 0",
+        details=[f"input '{info.name}' {_dims_text(_dims(info) or ())}" for info in inputs],
+        hint="export the model with the input's extents, or with a name for each that is open",
     )
 
 

@@ -14,11 +14,15 @@ from raptor_core.frontend.versions import normalised_domain
 
 @attrs.frozen(eq=False)
 class GraphNode:
-    """A node with the name it is known by, and its place in the file."""
+    """A node with the name it is known by, and its place in the file.
+
+    ``origin`` is the operator of the model's node that it took the name of, where that is another one.
+    """
 
     proto: onnx.NodeProto
     name: str
     index: int
+    origin: str | None = None
 
     @property
     def operator(self) -> str:
@@ -29,7 +33,7 @@ class GraphNode:
     @property
     def label(self) -> str:
         """See OnnxNode."""
-        return f"{self.operator} node '{self.name}'"
+        return f"{self.origin or self.operator} node '{self.name}'"
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

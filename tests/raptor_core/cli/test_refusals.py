@@ -196,9 +196,13 @@ def test_input_files_that_cannot_be_used(here: Path, capsys) -> None:
     np.savez(here / "names.npz", a=np.zeros((1, 6), np.float32), c=np.zeros((1, 6), np.float32))
     cases = {
         "none.npz": (1, "error[input-not-found]: there is no such input file\n  where    none.npz\n"),
-        "text.npz": (1, "error[unreadable-input]: the input file cannot be read\n  where    text.npz\n"),
-        "text.npy": (1, "error[unreadable-input]"),
-        "object.npy": (1, "error[unreadable-input]"),
+        "text.npz": (
+            1,
+            "error[unreadable-input]: the input file cannot be read\n  where    text.npz\n"
+            "  reason   it is not an .npz archive (a zip file of arrays)\n",
+        ),
+        "text.npy": (1, "  where    text.npy\n  reason   it does not begin like an .npy file\n"),
+        "object.npy": (1, "  reason   it holds Python objects, and only arrays of numbers are read\n"),
         "values.csv": (2, "error[bad-option-value]: bad value 'values.csv' for --input"),
         "one.npy": (2, "error[array-without-name]"),
         "wrong.npz": (1, "  where    wrong.npz: b\n  reason   it has shape [1, 7]; one sample has [1, 6]\n"),
@@ -231,6 +235,19 @@ def test_outputs_are_not_overwritten_unasked(here: Path, capsys) -> None:
     (here / "folder" / "mine.txt").write_text("keep")
     assert main(["compile", "sum.onnx", "-o", "folder", "--force", *CHIP]) == 1
     assert (here / "folder" / "mine.txt").read_text() == "keep"
+
+
+@pytest.mark.parametrize("command", ["simulate", "run"])
+def test_options_of_another_simulator_say_how_to_choose_it(here: Path, command: str, capsys) -> None:
+    chip = CHIP if command == "run" else ()
+    assert refused([command, "m.onnx", "--softmax-as", "vsigm", *chip], capsys) == (
+        2,
+        f"error[unknown-option]: raptor {command} has no option '--softmax-as' as it is called\n"
+        "  reason   it belongs to simulator 'performance'\n"
+        "  help     choose that simulator with --simulator performance\n",
+    )
+    words = [command, "m.onnx", "--simulator", "performance", "--schedule-policy=greedy", *chip]
+    assert "choose that simulator with --simulator functional\n" in refused(words, capsys)[1]
 
 
 def test_folders_that_are_no_programs(here: Path, capsys) -> None:

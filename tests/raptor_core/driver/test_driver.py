@@ -273,6 +273,14 @@ def test_samples_in_every_form(programs: Path) -> None:
     np.testing.assert_array_equal(single["y"], batch[1]["y"])
 
 
+def test_samples_in_the_other_order_of_bytes(programs: Path) -> None:
+    x = np.random.default_rng(1).standard_normal((1, 2, 4, 4)).astype(np.float32)
+    (expected,) = raptor_core.simulate(programs / "tiny", {"x": x}).outputs
+    for order in "<>":
+        (got,) = raptor_core.simulate(programs / "tiny", {"x": x.astype(x.dtype.newbyteorder(order))}).outputs
+        np.testing.assert_array_equal(got["y"], expected["y"])
+
+
 def test_samples_that_do_not_fit(programs: Path) -> None:
     one = np.zeros((1, 6), np.float32)
     cases = {

@@ -134,6 +134,18 @@ def test_kernels_larger_than_the_padded_input(operator: str, attributes: dict[st
     assert text.endswith("  help     use larger images, more padding or a smaller kernel")
 
 
+def test_a_folded_node_is_named_as_in_the_model() -> None:
+    text = refusal(make_model([node("Shape", ["x"], ["y"], name="extents")], {"x": [4, 2]}))
+    assert "  - Shape node 'extents' (node 0): its result 'y' is int64[2]\n" in text
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_reasons_of_onnx_are_given_whole(opset: int) -> None:
+    softmax = node("Softmax", ["x"], ["y"], name="last", axis=4)
+    text = refusal(make_model([softmax], {"x": [2, 3, 4, 5]}, opset=opset))
+    assert "Softmax node 'last' (node 0): 'axis' must be in [-4 , 3]. Its actual value is: 4\n" in text
+
+
 def test_sequences() -> None:
     nodes = [node("SplitToSequence", ["x"], ["s"], name="parts"), node("SequenceAt", ["s", "k"], ["y"])]
     text = refusal(make_model(nodes, {"x": [4, 2]}, {"k": 0}))

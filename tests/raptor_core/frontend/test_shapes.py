@@ -93,8 +93,21 @@ def test_open_shapes_are_all_listed() -> None:
     )
 
 
-def test_negative_and_zero_extents_are_open() -> None:
-    assert "dimension 0 is open, dimension 1 is open" in refusal(_sum(a=[-1, 0]))
+def test_negative_extents_are_open() -> None:
+    assert "dimension 0 is open, dimension 1 is open" in refusal(_sum(a=[-1, -1]))
+
+
+def test_inputs_without_elements() -> None:
+    assert refusal(_sum(a=["N", 0], b=[1], c=[0, 3])) == (
+        "error[empty-input]: an input of no elements cannot be compiled\n"
+        "  where    the given model 'test'\n"
+        "  reason   the model gives a dimension the extent 0\n"
+        "  - input 'a' [N,0]\n"
+        "  - input 'c' [0,3]\n"
+        "  help     export the model with the input's extents, or with a name for each that is open"
+    )
+    text = refusal(_sum(a=[0, 3]), shapes={"a": (1, 3)})
+    assert "the model says [0,3], --shape says 1x3" in text
 
 
 def test_unknown_input() -> None:
