@@ -157,7 +157,7 @@ def scalar_text(value: bool | int | float | None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return float.__repr__(value)
+        return "-nan" if math.isnan(value) and math.copysign(1.0, value) < 0 else float.__repr__(value)
     if abs(value) >= 10 ** (MAXIMUM_DIGITS - 1):
         raise InternalError("no-text-form", f"an integer of more than {MAXIMUM_DIGITS} digits has no text form")
     return int.__repr__(value)

@@ -1,7 +1,8 @@
 """Equality of modules and attribute values as the text form sees it.
 
 Sequences are equal whatever their class, numpy scalars equal the Python numbers they hold, arrays compare by element
-type, shape and bits. Numbers of different kinds differ (1, 1.0 and true), so do 0.0 and -0.0; nan equals nan.
+type, shape and elements. Numbers of different kinds differ (1, 1.0 and true), so do 0.0 and -0.0; nan equals nan of
+the same sign.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def values_equal(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, float):
-        return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (math.isnan(a) and math.isnan(b))
+        same = a == b or (math.isnan(a) and math.isnan(b))
+        return same and math.copysign(1.0, a) == math.copysign(1.0, b)
     if attrs.has(type(a)):
         return all(values_equal(getattr(a, f.name), getattr(b, f.name)) for f in attrs.fields(type(a)))
     return bool(a == b)
@@ -51,4 +53,4 @@ def _arrays_equal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
         return False
     if a.dtype.kind != "f":
         return True
-    return bool(((np.signbit(a) == np.signbit(b)) | np.isnan(a)).all())
+    return bool((np.signbit(a) == np.signbit(b)).all())

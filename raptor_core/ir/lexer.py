@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     |(?P<value>%(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]|/(?!/))*|{_STRING}))
     |(?P<attribute>\#[A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z0-9_]+)*)
     |(?P<key>@[A-Za-z0-9_]+)
-    |(?P<number>-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|inf\b))
+    |(?P<number>-?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|inf\b)|-nan\b)
     |(?P<word>[A-Za-z_][A-Za-z0-9_]*(?:[.-][A-Za-z0-9_]+)*)
     |(?P<mark>[()\[\]{{}}<>,:=?])
     """,

@@ -148,7 +148,7 @@ class ValueParser:
 
     def _number(self, token: Token) -> int | float:
         text = token.text
-        if any(mark in text for mark in ".eEi"):
+        if any(mark in text for mark in ".eEin"):
             return float(text)
         if len(text) > MAXIMUM_DIGITS:
             raise self.source.error(token.offset, f"an integer of more than {MAXIMUM_DIGITS} digits")

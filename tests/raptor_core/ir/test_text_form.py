@@ -219,3 +219,18 @@ def test_the_largest_numbers_read_back() -> None:
         module = Module(name="m", properties={"test.largest": largest})
         text, arrays = print_module(module)
         assert np.array_equal(parse_module(text, arrays, {}).properties["test.largest"], largest)
+
+
+def test_nan_keeps_its_sign() -> None:
+    module = Module(
+        name="m",
+        properties={"test.one": [math.nan, -math.nan], "test.many": np.array([np.nan, -np.nan, 1], dtype=np.float32)},
+    )
+    text, arrays = print_module(module)
+    assert "[nan, -nan]" in text
+    again = parse_module(text, arrays, {})
+    assert modules_equal(again, module)
+    assert list(np.signbit(again.properties["test.one"])) == [False, True]
+    assert again.properties["test.many"].tobytes() == module.properties["test.many"].tobytes()
+    other = Module(name="m", properties={**module.properties, "test.one": [math.nan, math.nan]})
+    assert not modules_equal(other, module)
