@@ -37,8 +37,9 @@ class BatchNormalizationLowering(Lowering):
 
 def _factor_and_addend(node: OnnxNode, values: Values) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     scale, bias, mean, variance = (np.asarray(values[value], dtype=np.float64) for value in node.operands[1:5])
-    factor = scale / np.sqrt(variance + attribute(node, "epsilon", 1e-5))
-    return factor, bias - mean * factor
+    with np.errstate(all="ignore"):  # a negative variance gives nan, as it does in onnxruntime
+        factor = scale / np.sqrt(variance + attribute(node, "epsilon", 1e-5))
+        return factor, bias - mean * factor
 
 
 BATCH_NORMALIZATION = BatchNormalizationLowering()

@@ -10,7 +10,7 @@ from raptor_core.frontend.node import OnnxNode
 from raptor_core.ir.module import Array, Module, Rewriter
 from raptor_core.ir.types import TensorType
 from raptor_operators.append import append_expand
-from raptor_operators.lowering import Lowering, attribute, constant, data_operand
+from raptor_operators.lowering import Lowering, attribute, constant, data_operand, float32
 
 
 class IdentityLowering(Lowering):
@@ -45,7 +45,7 @@ class ConstantLowering(Lowering):
         array = _constant(node)
         assert array is not None
         if array.dtype.kind == "f":
-            array = np.asarray(array, dtype=np.float32)
+            array = float32(array)
         rewriter.constants[node.results[0]] = array
         rewriter.types[node.results[0]] = TensorType(tuple(array.shape), _ELEMENTS[array.dtype.str[1:]])
 

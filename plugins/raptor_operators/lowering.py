@@ -98,12 +98,13 @@ def data_operand(rewriter: Rewriter, value: str) -> str:
     array = rewriter.constants.get(value)
     if array is None or array.dtype == np.float32:
         return value
-    return rewriter.new_constant(f"{value}.f32", array.astype(np.float32))
+    return rewriter.new_constant(f"{value}.f32", array)
 
 
 def float32(array: Array) -> npt.NDArray[np.float32]:
-    """A constant in float32."""
-    return np.asarray(array, dtype=np.float32)
+    """A constant in float32, numbers beyond its range as infinities."""
+    with np.errstate(over="ignore"):
+        return np.asarray(array, dtype=np.float32)
 
 
 def normalised_axis(axis: int, rank: int) -> int:

@@ -57,6 +57,7 @@ class PeftScheduler:
             "how much energy counts against time when work is cut (by the scheduler): 0 nothing, 1 as the idle chip's",
             default=ENERGY_WEIGHT,
             minimum=0,
+            maximum=1e6,
             trials=(0.0, 0.25, 0.5, 1.0, 2.0),
         ),
         Option(
@@ -73,6 +74,7 @@ class PeftScheduler:
             "how many lane times later a lane may end for a core that has one lane of its operation less",
             default=20.0,
             minimum=0,
+            maximum=1e6,
             trials=(0.0, 1.0, 5.0, 100.0),
         ),
         Option(

@@ -66,10 +66,10 @@ def fold_batch_norm(module: Module) -> Module:
 
 def _fold_pair(before: OnnxNode, norm: OnnxNode, rewriter: Rewriter) -> Operation | None:
     channels = _channels(norm, rewriter.constants)
-    folded = _folded(before, channels, rewriter) if channels is not None else None
-    if folded is None:
-        return None
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):  # what is not finite is not folded
+        folded = _folded(before, channels, rewriter) if channels is not None else None
+        if folded is None:
+            return None
         weight, bias = folded.weight.astype(np.float32), folded.bias.astype(np.float32)
     if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
         return None

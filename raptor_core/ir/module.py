@@ -80,8 +80,9 @@ class Rewriter:
         return name
 
     def new_constant(self, hint: str, data: Array) -> str:
-        """A constant value holding float32 ``data``."""
-        data = np.ascontiguousarray(data, dtype=np.float32)
+        """A constant value holding ``data`` in float32, numbers beyond its range as infinities."""
+        with np.errstate(over="ignore"):
+            data = np.ascontiguousarray(data, dtype=np.float32)
         name = self.new_value(hint, TensorType(tuple(data.shape)))
         self.constants[name] = data
         return name

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from tests.raptor_operators.checking import check_node, floats, refusal
+from tests.raptor_operators.evaluation import lower
+from tests.raptor_operators.graphs import make_model, make_module
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 4, 3), (3, 5), (2, 5, 6), (1, 5, 2, 2, 2)])
@@ -13,6 +16,16 @@ from tests.raptor_operators.checking import check_node, floats, refusal
 def test_batch_normalization(shape: tuple[int, ...], epsilon: float) -> None:
     statistics = {name: floats(n, 5) for n, name in enumerate("sbm")} | {"v": np.abs(floats(9, 5)) + 0.1}
     check_node("BatchNormalization", {"x": floats(1, *shape)}, statistics, epsilon=epsilon, rounds=4)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("scale", "variance"), [(1.0, -1.0), (3e38, 0.0), (np.inf, 1.0), (1.0, np.nan)])
+def test_numbers_that_are_not_finite_are_no_warnings(scale: float, variance: float) -> None:
+    values = {"s": scale, "b": 1.0, "m": 2.0, "v": variance}
+    constants = {name: np.full(3, value, np.float32) for name, value in values.items()}
+    node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"])
+    module = lower(make_module(make_model([node], {"x": floats(1, 2, 3, 4)}, constants)))
+    assert not np.isfinite(module.constants["y.factor"]).any()
 
 
 @pytest.mark.parametrize("opset", [11, 13])

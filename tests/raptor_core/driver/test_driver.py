@@ -164,6 +164,8 @@ def test_bad_numbers(option, value: object) -> None:
         ({"conv_strategy": "deptwise"}, "unknown conv strategy 'deptwise'"),
         ({"scheduler": "pft"}, "unknown scheduler 'pft'"),
         ({"layout_planning": "yes"}, "bad value 'yes' for --layout-planning"),
+        ({"lane_spreading": "1e308"}, "bad value '1e308' for --lane-spreading"),
+        ({"energy_weight": 1e300}, "bad value 1e+300 for --energy-weight"),
         ({"pipeline": 2}, "--pipeline 2 cannot be compiled"),
         ({"core_count": None}, "the target 'pim' needs --core-count"),
     ],

@@ -152,3 +152,14 @@ def test_kept_when_the_result_is_not_finite() -> None:
     constants = {"w": floats(0, 4, 2, 1, 1), **_parameters(4), "v": np.full(4, -1, np.float32)}
     model = make_model([CONV, _norm("c", "y")], IMAGE, constants)
     assert nodes_of(load_graph(model)) == [("Conv", "conv"), ("BatchNormalization", "norm")]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("scale", "variance"), [(np.inf, 1.0), (1.0, -1.0), (3e38, 0.0)])
+def test_what_is_not_finite_is_left_alone_without_a_warning(scale: float, variance: float) -> None:
+    constants = {
+        name: np.full(2, value, np.float32) for name, value in zip("sbmv", (scale, 1, 1, variance), strict=True)
+    }
+    nodes = [node("Conv", ["x", "w"], ["c"], name="conv"), _norm("c", "y")]
+    module = load_graph(make_model(nodes, {"x": [1, 2, 3, 3]}, {"w": floats(0, 2, 2, 1, 1), **constants}))
+    assert nodes_of(module) == [("Conv", "conv"), ("BatchNormalization", "norm")]
