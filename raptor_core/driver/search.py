@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from raptor_core.diagnostics import RaptorError, UsageError
+from raptor_core.diagnostics import InternalError, PluginError, RaptorError, UsageError
 from raptor_core.ir.module import Module
 from raptor_core.options import Option
 from raptor_core.passes.pipeline import PipelineResult
@@ -56,8 +56,9 @@ def search(
     """The best values of ``options`` found in ``seconds``; those in ``given`` are left as they are.
 
     ``evaluate`` gives the predicted ms for changed values, or raises RaptorError when they do not do; without changes
-    an error is the caller's. No trial begins that would likely end too late. The order of trials depends on the seed
-    alone, so more seconds never give a worse result.
+    an error is the caller's, and so is any InternalError or PluginError, which is a fault and not a bad choice. No
+    trial begins that would likely end too late. The order of trials depends on the seed alone, so more seconds never
+    give a worse result.
     """
     free = [option for option in options if option.trials and option.name not in given]
     begin = clock()
@@ -81,6 +82,8 @@ def search(
             trials += 1
             try:
                 found = evaluate(values)
+            except (InternalError, PluginError):
+                raise
             except RaptorError:
                 found = float("inf")
             longest = max(longest, clock() - started)

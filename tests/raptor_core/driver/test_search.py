@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raptor_core.cli.main import main
-from raptor_core.diagnostics import RaptorError
+from raptor_core.diagnostics import InternalError, PluginError, RaptorError
 from raptor_core.driver.search import SearchResult, search
 from raptor_core.options import Option
 from tiny_models import tiny_network
@@ -53,6 +53,17 @@ def test_it_finds_the_least() -> None:
     assert dict(found.values) == {"weight": 2.0, "sweeps": 8, "fast": False}
     assert (found.first_ms, found.best_ms) == (10, 1)
     assert found.trials == 4 * 3 * 2
+
+
+@pytest.mark.parametrize("kind", [InternalError, PluginError])
+def test_faults_are_not_taken_for_bad_choices(kind: type[RaptorError]) -> None:
+    def evaluate(values: Mapping[str, Any]) -> float:
+        if values:
+            raise kind("pass-failed", "pass 'schedule' failed")
+        return 1.0
+
+    with pytest.raises(kind):
+        run(evaluate)
 
 
 def test_two_changes_at_once_are_tried_when_no_single_one_helps() -> None:
