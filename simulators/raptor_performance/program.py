@@ -41,6 +41,11 @@ class Program:
         """Instructions of all cores."""
         return sum(int(records.size) for records in self.programs)
 
+    @property
+    def softmax_count(self) -> int:
+        """Instructions of all cores that are a softmax."""
+        return sum(int(np.count_nonzero(records["op"] == Opcode.VSOFTMAX)) for records in self.programs)
+
 
 def read_program(path: Path) -> Program:
     """The program in the folder or file at ``path``, checked as to its form.

@@ -100,6 +100,25 @@ def test_what_cannot_be_exported(program: Path, tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().err.count("error[") == 3
 
 
+def test_an_exported_softmax_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8]) for name in "xy"]
+    graph = helper.make_graph([node], "g", tensors[:1], tensors[1:])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "softmax.onnx"
+    )
+    program = str(tmp_path / "program")
+    assert main(["compile", str(tmp_path / "softmax.onnx"), "--target", "pim-arch-a", "-o", program]) == 0
+    capsys.readouterr()
+    assert main(["export", program, "-o", str(tmp_path / "as_it_is")]) == 0
+    assert capsys.readouterr().err == (
+        "warning: the program has 1 vsoftmax, and the published simulator refuses it: "
+        "to time it there, export with --softmax-as vsigm\n"
+    )
+    assert main(["export", program, "-o", str(tmp_path / "timed"), "--softmax-as", "vsigm"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_compare_with_itself_and_with_another_view(program: Path, tmp_path: Path, run: Run) -> None:
     same = run("compare", str(program), str(program), "--json")["figures"]
     assert all(figure["ratio"] in (1, None) for figure in same.values())

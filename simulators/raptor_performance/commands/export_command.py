@@ -60,6 +60,11 @@ class ExportCommand:
             "chip": str(written / CHIP_FOLDER) if configuration is not None else None,
         }
         console = Console(as_json=arguments.json)
+        if program.softmax_count and arguments.softmax_as is None:
+            console.message(
+                f"warning: the program has {program.softmax_count} vsoftmax, and the published simulator refuses it: "
+                "to time it there, export with --softmax-as vsigm"
+            )
         if arguments.json:
             console.json(figures)
         else:
