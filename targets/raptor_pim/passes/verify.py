@@ -13,6 +13,7 @@ from raptor_core.ir.module import Module
 from raptor_core.passes.base import PassContext, PassResult
 from raptor_core.targets.machine import Machine
 from raptor_pim import dialect as pim
+from raptor_pim.passes.data_flow import check_data_flow
 from raptor_pim.passes.plan_memory import ELEMENT_BYTES, LOCAL_MEMORY_LIMIT
 
 Indices = npt.NDArray[np.int64]
@@ -20,7 +21,10 @@ Indices = npt.NDArray[np.int64]
 
 @attrs.frozen
 class VerifyPass:
-    """Checks lifetimes against addresses, accesses against buffers, groups against crossbars, host ranges, order."""
+    """Checks lifetimes against addresses, accesses against buffers, groups against crossbars, host ranges, order.
+
+    Last, that every event finds what it reads: see raptor_pim.passes.data_flow.
+    """
 
     name: ClassVar[str] = "verify"
 
@@ -45,6 +49,7 @@ class VerifyPass:
             elif isinstance(event, pim.Transfer):
                 _check_transfer(event, buffers)
         _check_order(module)
+        check_data_flow(module)
         return PassResult(attrs.evolve(module, stage=self.name))
 
 
