@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ import attrs
 import numpy as np
 
 from raptor_performance.run import Timed
+from raptor_pim.artifacts.json_fields import Fields, parse_json
 from raptor_pim.isa.opcodes import Opcode
 
-MEMORY_REPORT = "reports/memory_report.txt"
-_PEAK = re.compile(r"^ *(\d+) +\d+ +\d+ +\d+ *$", re.MULTILINE)
-_LARGEST_REPORT = 1 << 24
+MEMORY_FILE = "reports/memory.json"
+_LARGEST = 1 << 60
 
 
 @attrs.frozen
@@ -88,9 +87,12 @@ def _results(metrics: dict[str, Any]) -> dict[str, float | None]:
 
 
 def _peak_memory(folder: Path) -> float | None:
-    """Bytes of local memory of the core that needs most, as the compiler reported them."""
-    file = folder / MEMORY_REPORT
-    if not file.is_file() or file.stat().st_size > _LARGEST_REPORT:
+    """Bytes of local memory of the core that needs most, as the compiler noted it; None when the folder does not say.
+
+    Raises RaptorError for a note that is malformed.
+    """
+    file = folder / MEMORY_FILE
+    if not file.is_file():
         return None
-    peaks = [int(match[1]) for match in _PEAK.finditer(file.read_text(encoding="utf-8", errors="replace"))]
-    return max(peaks, default=None)
+    fields = Fields.of(parse_json(file.read_bytes(), where=MEMORY_FILE), MEMORY_FILE, "the memory report")
+    return float(fields.whole("peak_bytes", 0, _LARGEST))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
@@ -23,7 +25,10 @@ LOCAL_MEMORY_LIMIT = 2**31
 
 @attrs.frozen
 class PlanMemoryPass:
-    """See the module's text. Report ``memory_report.txt``: peak bytes per core, cores with equal rows folded."""
+    """See the module's text. Report ``memory_report.txt``: peak bytes per core, cores with equal rows folded.
+
+    ``memory.json`` holds the same as data: ``peak_bytes``, the greatest, and ``cores``, that of each core in use.
+    """
 
     name: ClassVar[str] = "plan-memory"
 
@@ -43,10 +48,8 @@ class PlanMemoryPass:
             raise _overflow(planned, over[0], peaks[over[0]])
         operations = tuple(planned if op is table else op for op in module.operations)
         notes = {"peak_bytes": max(peaks.values(), default=0), "buffer_bytes": int(sizes.sum())}
-        report = memory_report(planned)
-        return PassResult(
-            attrs.evolve(module, stage=self.name, operations=operations), notes, {"memory_report.txt": report}
-        )
+        reports = {"memory_report.txt": memory_report(planned), "memory.json": memory_figures(peaks)}
+        return PassResult(attrs.evolve(module, stage=self.name, operations=operations), notes, reports)
 
 
 PLAN_MEMORY = PlanMemoryPass()
@@ -74,6 +77,12 @@ def _overflow(table: Buffers, core: int, peak: int) -> RaptorError:
         ],
         hint="use a smaller batch or a target with more cores",
     )
+
+
+def memory_figures(peaks: Mapping[int, int]) -> str:
+    """The text of ``memory.json``."""
+    cores = {str(core): peak for core, peak in sorted(peaks.items())}
+    return json.dumps({"peak_bytes": max(peaks.values(), default=0), "cores": cores}, indent=2) + "\n"
 
 
 def memory_report(table: Buffers) -> str:

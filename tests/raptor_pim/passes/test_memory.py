@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -76,6 +78,12 @@ def test_too_much_memory_is_refused_with_the_largest_tenants() -> None:
     with pytest.raises(Exception, match="needs 2147483652 bytes") as caught:
         planned([(3, 2**29, 0, 3), (3, 1, 0, 3)])
     assert "v0: 2147483648 bytes" in str(caught.value)
+
+
+def test_the_figures_as_data() -> None:
+    module = Module(name="m", operations=(table([(2, 16, 0, 1), (0, 4, 0, 3), (0, 6, 2, 5)]),))
+    report = PLAN_MEMORY.run(module, PassContext(None, None)).reports["memory.json"]  # type: ignore[arg-type]
+    assert json.loads(report) == {"peak_bytes": 64, "cores": {"0": 40, "2": 64}}
 
 
 def test_report_folds_equal_cores() -> None:
