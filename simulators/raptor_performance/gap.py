@@ -15,8 +15,10 @@ import numpy as np
 
 from raptor_performance.bound import Layer, LayerBound, UnitTimes, network_bound
 from raptor_performance.run import Timed
+from raptor_pim.artifacts.chip import ChipConfig, ChipConfiguration, load_chip
 from raptor_pim.artifacts.config_file import decode_config
 from raptor_pim.artifacts.json_fields import INT32_MAXIMUM, Fields, bad_file, parse_json
+from raptor_pim.artifacts.mesh import read_mesh
 from raptor_pim.artifacts.model import CONFIG_FILE, ELEMENT_BYTES
 from raptor_pim.isa.opcodes import Opcode
 
@@ -34,8 +36,9 @@ class BoundReport:
     products, spread evenly. ``compute_ns`` is that of an average core, ``host_ns`` the time of the host memory for
     the network's inputs and outputs; the longer one is the least interval between two inputs, too.
     ``causes`` maps every cause to ns of an average core; with the bound's share they add up to ``achieved_ns``.
-    ``predicted_ns`` is what the compiler expected, on this chip and in the timing view; None when the folder does not
-    say. ``softmax`` is the instruction that every softmax took its time from.
+    ``predicted_ns`` is what the compiler expected in the timing view; None when the folder does not say, and where the
+    program was timed in another view or on another chip than it is for. ``softmax`` is the instruction that every
+    softmax took its time from.
     """
 
     layers: tuple[LayerBound, ...]
@@ -121,7 +124,7 @@ def bound_report(timed: Timed, folder: Path) -> BoundReport:
         products,
         least_products,
         timed.view,
-        read_prediction(folder) if timed.view == "timing" else None,
+        read_prediction(folder) if timed.view == "timing" and _on_its_own_chip(timed) else None,
         timed.softmax,
     )
 
@@ -184,6 +187,23 @@ def _host_bytes(folder: Path, view: str) -> tuple[int, int]:
     config, _ = decode_config(file.read_bytes())
     scale = ELEMENT_BYTES if view == "timing" else 1
     return sum(config.inputs_sizes) // scale, sum(config.outputs_sizes or ()) // scale
+
+
+def _on_its_own_chip(timed: Timed) -> bool:
+    """Whether the program was timed on the chip that came with it, wherever that was read from."""
+    if timed.program.chip_file is None:
+        return False
+    own = load_chip(timed.program.chip_file)
+    if _without_file(own) != _without_file(timed.configuration):
+        return False
+    here, there = read_mesh(own), read_mesh(timed.configuration)
+    return np.array_equal(here.latency, there.latency) and np.array_equal(here.energy, there.energy)
+
+
+def _without_file(configuration: ChipConfiguration) -> ChipConfig:
+    """The chip but for the name of its network file."""
+    chip = configuration.chip_config
+    return attrs.evolve(chip, network_config=attrs.evolve(chip.network_config, net_config_file_path=""))
 
 
 def read_prediction(folder: Path) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,22 @@ def test_compare_with_itself_and_with_another_view(program: Path, tmp_path: Path
     assert main(["compare", str(program), str(tmp_path / "absent")]) == 1
 
 
+def test_peak_memory_is_the_compilers(program: Path, tmp_path: Path, run: Run) -> None:
+    """Also where every core shares its row of the text report with others."""
+    noted = json.loads((program / "reports" / "memory.json").read_text())
+    figures = run("compare", str(program), str(program), "--json")["figures"]
+    assert figures["peak_local_memory_bytes"]["first"] == noted["peak_bytes"] == max(noted["cores"].values())
+    other = shutil.copytree(program, tmp_path / "other")
+    (other / "manifest.json").unlink()  # changed files are refused where it is there
+    words = ("compare", str(program), str(other), "--config", str(program / "chip" / "chip.json"))
+    (other / "reports" / "memory.json").write_text('{"peak_bytes": 12, "cores": {"0": 12, "1": 12}}')
+    assert run(*words, "--json")["figures"]["peak_local_memory_bytes"]["second"] == 12
+    (other / "reports" / "memory.json").write_text('{"peak_bytes": "much"}')
+    assert main(list(words)) == 1
+    (other / "reports" / "memory.json").unlink()
+    assert run(*words, "--json")["figures"]["peak_local_memory_bytes"]["second"] is None
+
+
 def test_compare_in_throughput_mode(program: Path, run: Run) -> None:
     figures = run("compare", str(program), str(program), "--mode", "throughput", "--json")["figures"]
     assert figures["throughput_per_s"]["ratio"] == 1
@@ -156,10 +173,24 @@ def test_bound_of_a_compiled_network(program: Path, run: Run) -> None:
     assert math.isclose(report["predicted_ms"], report["achieved_ms"], rel_tol=0.1)
     assert report["achieved_over_predicted"] == report["achieved_ms"] / report["predicted_ms"]
     assert run("report", "bound", str(program), "--view", "float32", "--json")["predicted_ms"] is None
+    own_chip = program / "chip" / "chip.json"
+    again = run("report", "bound", str(program), "--config", str(own_chip), "--json")
+    assert again["predicted_ms"] == report["predicted_ms"]
     text = run("report", "bound", str(program))
     assert "achieved / bound" in text
     assert "achieved / predicted" in text
     assert main(["report", "weather", str(program)]) == 2
+
+
+@pytest.mark.parametrize("change", ["chip", "network"])
+def test_the_prediction_is_for_the_programs_own_chip(program: Path, tmp_path: Path, run: Run, change: str) -> None:
+    chip = shutil.copytree(program / "chip", tmp_path / "chip")
+    name, old = {"chip": ("chip.json", '"period": 1'), "network": ("network.json", '"hop":1')}[change]
+    text = (chip / name).read_text()
+    assert old in text
+    (chip / name).write_text(text.replace(old, old[:-1] + "2"))
+    report = run("report", "bound", str(program), "--config", str(chip / "chip.json"), "--json")
+    assert report["predicted_ms"] is report["achieved_over_predicted"] is None
 
 
 @pytest.mark.parametrize("mode", ["latency", "throughput"])
