@@ -16,6 +16,18 @@ COMPILE, SIMULATE = "compile_option_", "simulate_option_"
 """Where the values typed for options of a compilation and of a simulator are kept in a Namespace."""
 
 
+class WordsAction(argparse.Action):
+    """Stores one text of several words, which may begin like an option: ``--options "--no-mirrors --seed 3"``.
+
+    For ``add_argument(..., action=WordsAction)`` on a CommandParser, which passes the word after the flag on as it is.
+    """
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, values)
+
+
 class CommandParser(argparse.ArgumentParser):
     """An ArgumentParser that raises UsageError instead of leaving the program, and knows no abbreviations."""
 
@@ -36,10 +48,19 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """The parsed words. Raises UsageError, for an unknown option with the nearest known one."""
-        arguments, extra = self.parse_known_args(words)
+        arguments, extra = self.parse_known_args(self._with_texts(words))
         if extra:
             raise self._unknown(extra[0])
         return arguments
+
+    def _with_texts(self, words: Sequence[str]) -> list[str]:
+        """The words, each flag of a WordsAction joined with the one after it."""
+        joined: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            text = next(rest, None) if isinstance(self._option_string_actions.get(word), WordsAction) else None
+            joined.append(word if text is None else f"{word}={text}")
+        return joined
 
     def flags(self) -> list[str]:
         """All flags of the command."""

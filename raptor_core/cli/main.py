@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import attrs
 
@@ -13,8 +12,7 @@ from raptor_core.cli.commands import BUILT_INS, GROUP, extra_summaries, find_bui
 from raptor_core.cli.console import Console, use_color
 from raptor_core.cli.output import checked_output, discard_output
 from raptor_core.diagnostics import ExitCode, RaptorError, UsageError, unknown_name
-from raptor_core.plugins.configuration import read_configuration
-from raptor_core.plugins.disabling import DisableRule
+from raptor_core.plugins.configuration import enabled_plugins
 from raptor_core.plugins.manager import PluginManager
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -133,8 +131,7 @@ def _plugins(words: Sequence[str]) -> PluginManager:
     """The plugins, without those that the command line and the configuration file disable."""
     disabled = [words[k + 1] for k, word in enumerate(words[:-1]) if word == "--disable-plugin"]
     disabled += [word.partition("=")[2] for word in words if word.startswith("--disable-plugin=")]
-    rules = [DisableRule(word) for word in disabled]
-    return PluginManager.discover((*rules, *read_configuration(Path.cwd())))
+    return enabled_plugins(disabled)
 
 
 def _run_extra(name: str, words: Sequence[str], plugins: PluginManager) -> int:

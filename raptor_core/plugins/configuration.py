@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from raptor_core.diagnostics import UsageError, nearest
 from raptor_core.plugins.disabling import DisableRule
+from raptor_core.plugins.manager import PluginManager
 
 KEYS = ("disable-plugins",)
 _LARGEST_FILE = 1 << 20
@@ -30,6 +31,16 @@ def read_configuration(folder: Path) -> tuple[DisableRule, ...]:
         if settings is not None:
             return _rules(settings, project)
     return ()
+
+
+def enabled_plugins(disabled: Iterable[str] = ()) -> PluginManager:
+    """The installed plugins, without those that ``disabled`` and the working folder's configuration file name.
+
+    That is what a command line works with, given the values of its ``--disable-plugin``. Raises UsageError for a rule
+    that matches no plugin and for a file that cannot be used.
+    """
+    rules = [DisableRule(word) for word in disabled]
+    return PluginManager.discover((*rules, *read_configuration(Path.cwd())))
 
 
 def _read(path: Path) -> dict[str, Any]:

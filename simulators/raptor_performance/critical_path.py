@@ -33,7 +33,7 @@ class CriticalPath:
 
     ``begin`` and ``end`` [n] in ns are the part of each that counts: a message counts from the moment when both sides
     are there. ``before`` [n] is the time of the front end before it, ``after`` that after the last one. All of it adds
-    up to the run's latency.
+    up to the run's latency. ``softmax`` is the instruction that every softmax took its time from.
     """
 
     traced: Traced
@@ -42,6 +42,7 @@ class CriticalPath:
     end: npt.NDArray[np.float64]
     before: npt.NDArray[np.float64]
     after: float
+    softmax: str | None = None
 
     @property
     def kinds(self) -> dict[str, float]:
@@ -89,6 +90,7 @@ class CriticalPath:
         """Plain values, times in ms."""
         return {
             "latency_ms": self.latency / 1e6,
+            "softmax_as": self.softmax,
             "instructions": int(self.rows.size),
             "messages": int((self._kind == _TRANSFER).sum()),
             "hops": self.hops,
@@ -140,4 +142,4 @@ def critical_path(timed: Timed, traced: Traced) -> CriticalPath:
     end = traced.end[rows]
     ends = np.concatenate([[0.0], end])
     after = timed.metrics()["latency_ms"] * 1e6 - float(ends[-1])
-    return CriticalPath(traced, rows, begin, end, begin - ends[:-1], after)
+    return CriticalPath(traced, rows, begin, end, begin - ends[:-1], after, timed.softmax)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from raptor_core.cli.main import main
 from raptor_core.diagnostics import RaptorError, UsageError
 from raptor_core.options import resolve_options
 from raptor_core.simulation.contract import SimulationRequest, Simulator
@@ -250,6 +251,23 @@ def test_a_stand_in_without_a_softmax_changes_nothing(tmp_path: Path, config: st
     plain = simulate(single(tmp_path, PROGRAM), config=config)
     wished = simulate(single(tmp_path, PROGRAM), config=config, softmax_as="vsigm")
     assert {**plain, "wall_seconds": 0} == {**wished, "wall_seconds": 0}
+
+
+@pytest.mark.parametrize("words", [("compare", "X", "X"), ("report", "critical-path", "X"), ("report", "bound", "X")])
+def test_commands_say_what_a_softmax_was_timed_as(
+    tmp_path: Path, config: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    core2 = PROGRAM["core2"]
+    assert isinstance(core2, list)
+    for name, program, said in (("with", changed(core2=[*core2, SOFTMAX]), "vtanh"), ("without", PROGRAM, None)):
+        (tmp_path / name).mkdir()
+        path = str(single(tmp_path / name, program))
+        line = [path if word == "X" else word for word in words] + ["--config", config, "--softmax-as", "vtanh"]
+        assert main([*line, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["softmax_as"] == said
+        assert main(line) == 0
+        (shown,) = [row for row in capsys.readouterr().out.splitlines() if row.startswith("softmax timed as")]
+        assert shown.split("as", 1)[1].strip() == (said or "there is none")
 
 
 def test_an_exported_softmax_can_be_timed(tmp_path: Path, config: str) -> None:

@@ -91,7 +91,8 @@ def _show_path(console: Console, figures: dict[str, Any]) -> None:
     latency = figures["latency_ms"]
     parts = {**figures["kinds_ms"], "latency": latency}
     console.table(("time on the critical path", "ms", "share"), _shares(parts, latency))
-    console.facts({name: figures[name] for name in ("instructions", "messages", "hops", "cores")})
+    facts = {name: figures[name] for name in ("instructions", "messages", "hops", "cores")}
+    console.facts({**facts, "softmax timed as": figures["softmax_as"] or "there is none"})
     layers = sorted(figures["layers"], key=lambda row: -row["path_us"])[:_MOST_LAYERS]
     if layers:
         print()

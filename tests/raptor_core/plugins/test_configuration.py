@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from raptor_core.diagnostics import UsageError
-from raptor_core.plugins.configuration import read_configuration
+from raptor_core.plugins.configuration import enabled_plugins, read_configuration
 
 
 def test_no_file_and_unrelated_files(tmp_path: Path) -> None:
@@ -34,6 +34,17 @@ def test_the_own_file_goes_first(tmp_path: Path) -> None:
     (tmp_path / "raptor.toml").write_text("")
     (tmp_path / "pyproject.toml").write_text('[tool.raptor]\ndisable-plugins = ["peft"]')
     assert read_configuration(tmp_path) == ()
+
+
+def test_plugins_without_those_of_the_command_line_and_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "raptor.toml").write_text('disable-plugins = ["scheduler/peft"]')
+    monkeypatch.chdir(tmp_path)
+    plugins = enabled_plugins(["command/compare"])
+    assert not plugins.has("raptor.schedulers", "peft")
+    assert not plugins.has("raptor.commands", "compare")
+    assert plugins.has("raptor.commands", "report")
 
 
 @pytest.mark.parametrize(
