@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import attrs
 import numpy as np
@@ -59,21 +58,6 @@ def overlap(needs: BoxArray, fragments: BoxArray, order: tuple[int, ...]) -> Ove
     return Overlap(volumes(needs), shared, np.where(shared > 0, shared / np.maximum(length, 1), 0))
 
 
-def traffic_ns(
-    op: ComputeOp, boxes: BoxArray, types: Types, fragments: Mapping[str, BoxArray], machine: Machine
-) -> float:
-    """Estimated time to bring the operands of a cut's lanes where they are needed.
-
-    ``fragments`` holds the boxes of operands that are on cores; all others come from the host.
-    """
-    sample = sample_boxes(boxes)
-    return sum(
-        edge_ns(op, k, boxes.shape[0], sample, types, fragments.get(value), machine)
-        for k, value in enumerate(op.operands)
-        if value
-    )
-
-
 def sample_boxes(boxes: BoxArray) -> BoxArray:
     """A few of a cut's boxes, evenly chosen, to estimate by."""
     return boxes[np.unique(np.linspace(0, boxes.shape[0] - 1, _SAMPLES).astype(np.int64))]
@@ -88,8 +72,9 @@ def edge_ns(
     fragments: BoxArray | None,
     machine: Machine,
 ) -> float:
-    """The part of :func:`traffic_ns` for one operand, held as ``fragments`` (None: by the host).
+    """Estimated time to bring one operand where a cut's ``lanes`` need it; ``sample`` holds the boxes of some of them.
 
+    ``fragments`` are the boxes in which cores hold the operand; None: it comes from the host.
     A lane is assumed to sit with the fragment it shares most with, one lane with each fragment; lanes beyond their
     number have nothing at home. A core receives what its lane needs and sends what others need of its fragment, one
     after another; the host port serves all lanes one after another.
