@@ -1,10 +1,11 @@
 """Latency and energy of compiled networks on the performance model, beside published figures and ablations.
 
-    python benchmarks/latency.py [NETWORK ...] [--target pim-arch-a] [--ablation] [--csv FILE] [--plot FILE.png]
+    python benchmarks/latency.py [NETWORK ...] [--target pim-arch-a] [--ablation] [--softmax-as vsigm]
+                                 [--csv FILE] [--plot FILE.png]
 
 Without names: the four networks of the published comparison. Each is compiled and timed with ``raptor`` as whole
 processes. ``--ablation`` also compiles with each optimisation off, one at a time, and prints latency and energy as
-ratios to everything on.
+ratios to everything on. Networks with softmax need ``--softmax-as``, an instruction to take its time from.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def main() -> int:
     parser.add_argument("networks", nargs="*", default=list(PUBLISHED_MS), metavar="NETWORK")
     parser.add_argument("--target", default="pim-arch-a")
     parser.add_argument("--ablation", action="store_true")
+    parser.add_argument("--softmax-as", metavar="INSTRUCTION", help="as of 'raptor simulate'; rows then state it")
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--plot", type=Path)
     arguments = parser.parse_args()
@@ -60,7 +62,7 @@ def main() -> int:
             model = Path(folder) / f"{network}.onnx"
             run([sys.executable, str(HERE / "build_models.py"), network, "--out", folder])
             for label, flags in ABLATIONS.items() if arguments.ablation else [("everything on", [])]:
-                rows.append(measure(model, arguments.target, label, flags, rows))
+                rows.append(measure(model, arguments.target, label, flags, rows, arguments.softmax_as))
                 print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.csv:
         with arguments.csv.open("w", newline="") as file:
@@ -72,11 +74,14 @@ def main() -> int:
     return 0
 
 
-def measure(model: Path, target: str, label: str, flags: list[str], before: list[dict[str, Any]]) -> dict[str, Any]:
+def measure(
+    model: Path, target: str, label: str, flags: list[str], before: list[dict[str, Any]], softmax: str | None
+) -> dict[str, Any]:
     """Compile and time once; the model is deterministic, only the compile time varies."""
     program = model.with_suffix(".program")
     compiled = run([RAPTOR, "compile", str(model), "--target", target, "-o", str(program), "--force", *flags])
-    timed = run([RAPTOR, "simulate", str(program), "--simulator", "performance", "--json"])
+    stand_in = ["--softmax-as", softmax] if softmax else []
+    timed = run([RAPTOR, "simulate", str(program), "--simulator", "performance", "--json", *stand_in])
     metrics = json.loads(timed.output)["metrics"]
     network = model.stem
     full = next((row for row in before if row["network"] == network), None)
@@ -94,6 +99,7 @@ def measure(model: Path, target: str, label: str, flags: list[str], before: list
         "energy_ratio": round(energy / full["energy_mj"], 3) if full else 1.0,
         "times_faster_than_pimcomp": round(pimcomp / latency, 1) if pimcomp else "",
         "times_faster_than_predecessor": round(predecessor / latency, 1) if predecessor else "",
+        **({"softmax_as": metrics.get("softmax_as", "")} if softmax else {}),
     }
 
 
