@@ -47,15 +47,14 @@ class _Collector:
     def add(self, event: int, order: Indices, buffer: Indices, offset: Indices, runs: Indices) -> None:
         """Accesses that all touch the same elements from their start on; none where ``runs`` is empty."""
         if runs.size and order.size:
-            number = np.full(order.size, len(self.runs), dtype=np.int64)
-            self.parts.append((np.full(order.size, event, dtype=np.int64), order, buffer, offset, number))
+            self.parts.append((np.full_like(order, event), order, buffer, offset, np.full_like(order, len(self.runs))))
             self.runs.append(runs)
 
     def add_ranges(self, event: int, order: Indices, buffer: Indices, offset: Indices, elements: Indices) -> None:
         """Accesses that touch ``elements`` elements each."""
-        for length in np.unique(elements[elements > 0]).tolist():
-            rows = elements == length
-            self.add(event, order[rows], buffer[rows], offset[rows], np.array([[0, length]], dtype=np.int64))
+        lengths, number = np.unique(elements, return_inverse=True)
+        self.parts.append((np.full_like(order, event), order, buffer, offset, number.reshape(-1) + len(self.runs)))
+        self.runs.extend(np.array([[0, length]], dtype=np.int64) for length in lengths.tolist())
 
     def finish(self) -> tuple[_Accesses, Indices, Indices]:
         """All accesses; the first run of each pattern (with an end); and all runs [n, 2]."""
@@ -131,37 +130,50 @@ def _check(buffers: pim.Buffers, events: list[Family], reads: _Collector, writes
     """Core by core: where each element is written, then whether that is before everything that reads it."""
     from raptor_pim.passes._data_flow import early_read, write_places
 
-    wanted, read_patterns, read_runs = reads.finish()
-    given, write_patterns, write_runs = writes.finish()
-    sides = ((wanted, read_patterns, read_runs), (given, write_patterns, write_runs))
-    for accesses, first, runs in sides:
-        _check_bounds(buffers, events, accesses, first, runs)
+    table = buffers.cores
+    wanted, *read_patterns = reads.finish()
+    given, *write_patterns = writes.finish()
+    for accesses, patterns in ((wanted, read_patterns), (given, write_patterns)):
+        _check_bounds(buffers, events, accesses, *patterns)
     # What nobody reads is not looked at: scratch, above all.
-    is_read = np.zeros(buffers.cores.size, dtype=np.bool_)
+    is_read = np.zeros(table.size, dtype=np.bool_)
     is_read[wanted.buffer] = True
-    given = given[np.flatnonzero(is_read[given.buffer])]
-    for core in np.unique(buffers.cores[is_read]).tolist():
-        own = np.flatnonzero(is_read & (buffers.cores == core))
-        ends = np.cumsum(buffers.elements[own])
-        begin = np.zeros(buffers.cores.size, dtype=np.int64)
-        begin[own] = ends - buffers.elements[own]
-        place = np.full(int(ends[-1]), -1, dtype=np.int64)
-        for accesses, first, runs, walk in (
-            (given, write_patterns, write_runs, write_places),
-            (wanted, read_patterns, read_runs, early_read),
-        ):
-            here = accesses[np.flatnonzero(buffers.cores[accesses.buffer] == core)]
+    begin, room = _starts(np.where(is_read, buffers.elements, 0), table)
+    cores = np.unique(table[is_read])
+    split = [_by_core(side, table, cores) for side in (given[np.flatnonzero(is_read[given.buffer])], wanted)]
+    for core, written, read in zip(cores.tolist(), *split, strict=True):
+        place = np.full(room[core], -1, dtype=np.int64)
+        for here, (first, runs), walk in ((written, write_patterns, write_places), (read, read_patterns, early_read)):
             low, high = np.ascontiguousarray(runs[:, 0]), np.ascontiguousarray(runs[:, 1])
             found, element = walk(place, here.order, begin[here.buffer] + here.offset, here.pattern, first, low, high)
             if found < 0:
                 continue
             buffer = int(here.buffer[found])
             at = f"core {core}, element {element - int(begin[buffer])} of '{buffers.owners[buffers.owner[buffer]]}'"
-            name, order, written = events[int(here.event[found])].name, int(here.order[found]), int(place[element])
+            name, order, known = events[int(here.event[found])].name, int(here.order[found]), int(place[element])
             if walk is write_places:
-                raise _broken(at, f"'{name}' writes it at place {order}, after it was written at place {written}")
-            when = "nobody writes it" if written < 0 else f"it is written at place {written} only"
+                raise _broken(at, f"'{name}' writes it at place {order}, after it was written at place {known}")
+            when = "nobody writes it" if known < 0 else f"it is written at place {known} only"
             raise _broken(at, f"'{name}' reads it at place {order}, but {when}")
+
+
+def _starts(elements: Indices, cores: Indices) -> tuple[Indices, Indices]:
+    """Where each buffer begins when those of a core lie one after another; and the elements of every core."""
+    ranking = np.argsort(cores, kind="stable")
+    ends = np.cumsum(elements[ranking])
+    room = np.bincount(cores, weights=elements).astype(np.int64)
+    begin = np.empty_like(elements)
+    begin[ranking] = ends - elements[ranking] - (np.cumsum(room) - room)[cores[ranking]]
+    return begin, room
+
+
+def _by_core(accesses: _Accesses, core_of: Indices, cores: Indices) -> list[_Accesses]:
+    """The accesses to buffers on each of ``cores``, which ascend."""
+    own = core_of[accesses.buffer]
+    ranking = np.argsort(own, kind="stable")
+    edges = np.searchsorted(own[ranking], np.append(cores, core_of.max(initial=0) + 1))
+    ordered = accesses[ranking]
+    return [ordered[slice(*pair)] for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
 def _check_bounds(
