@@ -77,7 +77,8 @@ def edge_ns(
     ``fragments`` are the boxes in which cores hold the operand; None: it comes from the host.
     A lane is assumed to sit with the fragment it shares most with, one lane with each fragment; lanes beyond their
     number have nothing at home. A core receives what its lane needs and sends what others need of its fragment, one
-    after another; the host port serves all lanes one after another.
+    after another; the host port serves all lanes one after another. Elements that more lanes need than there are
+    fragments are passed on by those that have them (raptor_core.spatial.multicast).
     """
     needs = regions(op, operand, sample, types)
     elements = volumes(needs)
