@@ -28,6 +28,8 @@ HOME = 0
 """The member that makes the value."""
 _SAMPLES = 2
 """Shapes of lanes, the most frequent ones, whose kernels are priced; the others count like these."""
+_PAIRED = 10
+"""Members up to which joining them two by two is worth its time, which grows with the third power."""
 
 
 @attrs.frozen(eq=False)
@@ -91,14 +93,15 @@ class SharingCosts:
     def best_groups(self) -> list[Group]:
         """Who shares storages: the producer's group first. All members together, or fewer where that costs less.
 
-        From everybody apart, the two groups whose joining saves most are joined until none saves anything.
+        From everybody apart, the two groups whose joining saves most are joined until none saves anything; of many
+        members, either all share storages or none do.
         """
         together: Group = tuple(range(len(self.members)))
         if len(together) == 1 or all(self._is_packed(member, together) for member in together):
             return [together]
         groups: list[Group] = [(member,) for member in together]
         cost = self.cost_ns(groups)
-        while len(groups) > 1:
+        while len(groups) > 1 and len(together) <= _PAIRED:
             joined = [_joined(groups, a, b) for a, b in itertools.combinations(range(len(groups)), 2)]
             costs = [self.cost_ns(each) for each in joined]
             if min(costs) > cost:

@@ -111,3 +111,20 @@ def test_a_copy_costs_and_a_shared_storage_does_not(shared: bool) -> None:
     lanes = 5 * (10 + 24) * 2  # the maker's and the user's: one instruction of 24 elements each
     copies = 0 if shared else 5 * (10 + 24)
     assert costs.cost_ns([(0, 1)] if shared else [(0,), (1,)]) == lanes + copies
+
+
+def test_a_value_of_many_users_is_decided_as_a_whole() -> None:
+    """Rows of a value that each of thirty users needs another part of: all share a storage, or nobody does."""
+    module = cut([ROWS] * 6)
+    maker, user = (op for op in module.operations if op.name in {"c", "d"})
+    assert isinstance(maker, ComputeOp)
+    assert isinstance(user, ComputeOp)
+    assert user.placement is not None
+    boxes = grid(SHAPE, (4, 5, 6))
+    users = [
+        attrs.evolve(user, placement=Placement(boxes[k : k + 4], np.arange(4), np.full(4, 3))) for k in range(0, 120, 4)
+    ]
+    members = read_members(maker, [(each, 0) for each in users], module.types)
+    groups = SharingCosts(members, module.types, Machine(5)).best_groups()  # type: ignore[arg-type]
+    assert len(members) == 31
+    assert len(groups) in (1, 31)
