@@ -87,6 +87,9 @@ def test_a_side_may_have_a_target_of_its_own(compare: Compare) -> None:
         ((DIGITS, "--target", "pim-arch-a", "--first-options", "more.onnx"), ["no place for 'more.onnx'"]),
         ((DIGITS, "--target", "pim-arch-z", "--first-options", ""), ["unknown target 'pim-arch-z'"]),
         ((DIGITS, "--target", "pim-arch-a", "--first-options"), ["--first-options"]),
+        ((DIGITS, "--target", "pim-arch-a", "--second-options", "--hook nix"), ["unknown hooks", "the options of B"]),
+        ((DIGITS, "--target", "pim-arch-a", "--first-options", "--dump-ir=d"), ["no effect", "the options of A"]),
+        ((DIGITS, "--target", "pim-arch-a", "--second-options", "--help"), ["--help has no effect"]),
     ],
 )
 def test_wrong_options_of_models(refused: Callable[..., str], words: tuple[str, ...], texts: list[str]) -> None:

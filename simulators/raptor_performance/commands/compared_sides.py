@@ -17,10 +17,12 @@ from raptor_core.cli.console import Console
 from raptor_core.diagnostics import UsageError
 from raptor_core.driver.compiling import compile, prepare
 from raptor_core.plugins.configuration import enabled_plugins
+from raptor_core.plugins.hooks import load_hooks
 from raptor_core.plugins.manager import PluginManager
 
 FIRST_OPTIONS, SECOND_OPTIONS = "--first-options", "--second-options"
 _MODELS = (".onnx", ".rir")
+_SIGHTS = ("-h", "--help", "--dump-ir", "--time-passes")
 
 
 @attrs.frozen
@@ -111,15 +113,30 @@ def _side(letter: str, path: Path, flag: str, text: str | None, target: str | No
     return Side(f"{path} {text or ''}".strip(), path, _compilation(path, words, place, plugins))
 
 
+def _refuse_sights(words: Sequence[str], place: str) -> None:
+    """Raise UsageError for options that show something of a compilation: here only its program is looked at."""
+    shown = [word for word in words if word.partition("=")[0] in _SIGHTS]
+    if shown:
+        raise UsageError(
+            "option-without-effect",
+            f"{shown[0]} has no effect on a program that is compared",
+            where=place,
+            hint="leave it out, or give it to raptor compile",
+        )
+
+
 def _compilation(model: Path, words: Sequence[str], place: str, plugins: PluginManager) -> dict[str, Any]:
     """What the words, read as those of ``raptor compile``, ask for. Raises UsageError, with ``place`` as its place."""
+    _refuse_sights(words, place)
     try:
         parser = compile_parser("raptor compile", "", words, plugins)
         arguments = parser.parse([str(model), *words])
         given = CompileArguments(arguments).driver_arguments()
         options = compile_options(arguments)
         chosen = {name: given[name] for name in ("profile_file", "passes")}
-        prepare(plugins.session(), given["target"], options=options, **chosen)  # refuses what compile would refuse
+        session = plugins.session()
+        prepare(session, given["target"], options=options, **chosen)  # refuses what compile would refuse
+        load_hooks(session, given["hooks"])
     except UsageError as error:
         raise UsageError(
             error.code,
