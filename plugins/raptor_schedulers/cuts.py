@@ -3,7 +3,8 @@
 A cut is a grid. Parts along an axis are only worth trying where they make the largest interval shorter, so an axis of
 extent e has about 2 * sqrt(e) of them. Axes along which a cut also divides the weights (output channels) are tried
 with every number of parts, or with a few where there are several such axes; over the other axes the grid with the
-smallest largest box, then the smallest surface (least halo), is taken for a few budgets of lanes.
+smallest largest box, then the smallest surface (least halo), is taken for a few budgets of lanes; for as many lanes as
+there can be, grids of other proportions, too.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ _DEARER = 8
 """Attempts that only raise the price of crossbars, before room is reserved and lanes are narrowed."""
 _RAISE = 1.5
 _LEAST_PRICE_NS = 1.0
+"""What a crossbar costs at least once packing has failed, so that raising the price raises it."""
 _FILLED_NS = 10_000.0
 """What it costs to take the last crossbars of a core: room that is spread evenly serves later lanes side by side."""
 

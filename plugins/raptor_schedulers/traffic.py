@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from raptor_core.ir.operation import Types
-from raptor_core.spatial.boxes import Box, BoxArray, to_array
+from raptor_core.spatial.boxes import Box, BoxArray, run_lengths, to_array
 from raptor_core.spatial.compute import ComputeOp
 from raptor_core.targets.machine import Machine
 
@@ -50,11 +50,7 @@ def overlap(needs: BoxArray, fragments: BoxArray, order: tuple[int, ...]) -> Ove
     extents = np.maximum(hi - lo, 0)
     shared = extents.prod(axis=-1).astype(np.float64)
     whole = (extents == (needs[:, 1] - needs[:, 0])[:, None]) & (extents == (fragments[:, 1] - fragments[:, 0])[None])
-    length = np.ones(shared.shape)
-    joined = np.ones(shared.shape, dtype=bool)
-    for axis in reversed(order):
-        length = np.where(joined, length * extents[..., axis], length)
-        joined = joined & whole[..., axis]
+    length = run_lengths(extents, whole, order)
     return Overlap(volumes(needs), shared, np.where(shared > 0, shared / np.maximum(length, 1), 0))
 
 

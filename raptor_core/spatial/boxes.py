@@ -128,6 +128,22 @@ def from_array(boxes: BoxArray) -> list[Box]:
     return [Box(tuple(lo), tuple(hi)) for lo, hi in boxes.tolist()]
 
 
+def run_lengths(
+    extents: npt.NDArray[np.int64], whole: npt.NDArray[np.bool_], order: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """Elements [...] of the gap-free runs of boxes in storages whose elements lie in ``order``.
+
+    ``extents`` [..., rank] are those of the boxes; ``whole`` [..., rank] says along which axes a box spans all of its
+    storage (or of each of several).
+    """
+    length = np.ones(extents.shape[:-1], dtype=np.int64)
+    joined = np.ones(extents.shape[:-1], dtype=np.bool_)
+    for axis in reversed(order):
+        length = np.where(joined, length * extents[..., axis], length)
+        joined = joined & whole[..., axis]
+    return length
+
+
 def intersect_pairs(left: BoxArray, right: BoxArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], BoxArray]:
     """All non-empty intersections between two lists of boxes: indices into left, into right, and the boxes.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from raptor_core.ir.operation import Types
-from raptor_core.spatial.boxes import Box, BoxArray, from_array, intersect_pairs, to_array
+from raptor_core.spatial.boxes import Box, BoxArray, from_array, intersect_pairs, run_lengths, to_array
 from raptor_core.spatial.compute import ComputeOp, lane_kernel
 from raptor_core.spatial.cost import nominal_views
 from raptor_core.spatial.edges import clip, storage_boxes
@@ -36,9 +36,9 @@ _PAIRED = 10
 class Member:
     """Somebody with boxes of the value: its producer, or uses that need the same boxes on the same cores.
 
-    ``lanes`` are (operation, operand, result box) of each lane, operand -1 for the producer; of several equal uses
-    those of the first. ``boxes`` [n, 2, rank] is what each lane holds of the value, ``cores`` [n] where. ``uses`` are
-    positions in the list of uses that :func:`read_members` was given.
+    ``op`` reads the value as ``operand`` (-1: it makes it) in lanes that compute the boxes ``outs`` of its result; of
+    several equal uses those of the first. ``boxes`` [n, 2, rank] is what each lane holds of the value, ``cores`` [n]
+    where. ``uses`` are positions in the list of uses that :func:`read_members` was given.
     """
 
     op: ComputeOp
@@ -178,7 +178,7 @@ class SharingCosts:
         extents = _extents(bounds)
         ends = [_extents(self._storage(home, sources)), _extents(self._storage(group, pairs[:, 0]))]
         elements = extents.prod(axis=1)
-        length = _run_lengths(extents, ends, self.order)
+        length = run_lengths(extents, np.logical_and.reduce([end == extents for end in ends]), self.order)
         away = sources != pairs[:, 0]
         messages = (elements[away] // length[away]).sum()
         total = 2 * self.machine.transfer_ns(float(elements[away].sum()), float(messages)) if messages else 0.0
@@ -229,14 +229,3 @@ def _strides(extents: Indices, storages: Indices, order: Sequence[int]) -> Indic
         strides[:, axis] = np.where(extents[:, axis] > 1, step, 0)
         step = step * storages[:, axis]
     return strides
-
-
-def _run_lengths(extents: Indices, storages: Sequence[Indices], order: Sequence[int]) -> Indices:
-    """Elements [n] of the runs of each box that are gap-free in all storages at once."""
-    length = np.ones(extents.shape[0], dtype=np.int64)
-    joined = np.ones(extents.shape[0], dtype=bool)
-    for axis in reversed(order):
-        length = np.where(joined, length * extents[:, axis], length)
-        for storage in storages:
-            joined = joined & (storage[:, axis] == extents[:, axis])
-    return length

@@ -16,6 +16,7 @@ from raptor_core.spatial.boxes import (
     from_array,
     grid,
     intersect_pairs,
+    run_lengths,
     split_extent,
     to_array,
 )
@@ -87,3 +88,10 @@ def test_empty_boxes() -> None:
     with pytest.raises(ValueError, match="zip"):
         Box((0,), (1,)).intersect(Box((0, 0), (1, 1)))
     assert np.array_equal(grid((4,), (1,)), [[[0], [4]]])
+
+
+def test_runs_go_on_while_boxes_span_their_storage() -> None:
+    extents = np.array([[2, 3, 4]])
+    for whole, length in (((True, True, True), 24), ((True, False, True), 12), ((False, True, False), 4)):
+        assert run_lengths(extents, np.array([whole]), (0, 1, 2)).tolist() == [length]
+    assert run_lengths(extents, np.array([[False, True, True]]), (1, 2, 0)).tolist() == [2]
